@@ -61,20 +61,20 @@ func (g *generator) pipe(name string) (pipe, error) {
 // ingress returns the ingress control on v1model.
 func (g *generator) ingress() pipe {
 	w := g.writer(ingressOf, "hdr, meta, standard_metadata")
-	again := g.needs["recirculation"]
+	recirculates := g.needs["recirculation"]
 	w.stage("start")
 	w.use("Route")
 	w.stage("arrive")
 	w.open("if (meta.last_path > 0) {")
 	w.stage("flow")
 	switch {
-	case again && w.has("choose"):
+	case recirculates && w.has("choose"):
 		w.open("if (meta.passes == 0) {")
 		w.stage("choose")
 		w.orElse("")
 		w.line("meta.path = meta.first_choice;")
 		w.close()
-	case again:
+	case recirculates:
 		w.open("if (meta.passes > 0) {")
 		w.line("meta.path = meta.first_choice;")
 		w.close()
@@ -84,7 +84,7 @@ func (g *generator) ingress() pipe {
 	w.line("meta.out_port = meta.first_port + (port_t) meta.path;")
 	w.stage("rethink")
 	switch {
-	case !again:
+	case !recirculates:
 		w.stage("settle")
 		w.close()
 		w.stage("leave")
@@ -92,7 +92,7 @@ func (g *generator) ingress() pipe {
 	case w.has("hold"):
 		w.close()
 		if w.has("rethink") {
-			w.open("if (!meta.again) {")
+			w.open("if (!meta.recirculate) {")
 			w.stage("hold")
 			w.close()
 		} else {
@@ -107,10 +107,10 @@ func (g *generator) ingress() pipe {
 }
 
 // lastPass writes the branch for a packet that may have to pass again: control
-// Again, or the stages of a departing packet.
+// ToRecirculation, or the stages of a departing packet.
 func lastPass(w *writer, outside bool) {
-	w.open("if (meta.again) {")
-	w.use("Again")
+	w.open("if (meta.recirculate) {")
+	w.use("ToRecirculation")
 	if outside || w.has("settle") {
 		w.orElse("")
 	}
@@ -129,7 +129,7 @@ func lastPass(w *writer, outside bool) {
 	w.close()
 	w.close()
 	if w.has("leave") || w.has("queue") {
-		w.open("if (!meta.again) {")
+		w.open("if (!meta.recirculate) {")
 		w.stage("leave")
 		w.stage("queue")
 		w.close()
@@ -144,13 +144,13 @@ func (g *generator) egress() pipe {
 		w.stage("message")
 	}
 	if g.needs["recirculation"] {
-		const again = "if (standard_metadata.egress_port == RECIRCULATION_PORT)"
+		const atPort = "if (standard_metadata.egress_port == RECIRCULATION_PORT)"
 		if w.depth > depth {
-			w.orElse(again)
+			w.orElse(atPort)
 		} else {
-			w.open(again + " {")
+			w.open(atPort + " {")
 		}
-		w.use("PassAgain")
+		w.use("Recirculate")
 	}
 	if w.depth > depth {
 		w.orElse("")

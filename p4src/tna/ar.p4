@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -18,15 +18,15 @@ typedef bit<32> time_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
 
-const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
+const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
+const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 const bit<8> NO_PATH = 0xff;
 const bit<2> ECN_CE = 3;
 
@@ -64,34 +64,35 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
-    bit<8>          path;     // the choice; NO_PATH if there was none
-    bit<8>          last;     // of the paths of the choice
+    bit<8>          path;     // chosen path; NO_PATH if there is one path only
+    bit<8>          last;     // last path of the packet, last_path
 }
 
-// From egress to ingress.
+// Report of egress to ingress.
 header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
-    bit<3>          priority; // of the queues meant
-    bit<8>          path;     // the choice that leads to this queue; NO_PATH for none
-    bit<32>         qlen;     // bytes that the packet left behind in it
-    bit<8>          last;     // of the paths that there were
+    bit<3>          priority; // class of the reported queues
+    bit<8>          path;     // path of this queue; NO_PATH for none
+    bit<32>         qlen;     // bytes left in it
+    bit<8>          last;     // last path of the reported packet
 }
 
-// The path with the lowest band known, plus one, and that band.
+// The lowest band known, and its path plus one.
 struct best_path_t {
     bit<32> band;
     bit<32> path;
 }
 
-// The path furthest above the best one, plus one, and by how many bands.
+// The path furthest above the best one, plus one, and by how many bands it is
+// above.
 struct worst_path_t {
     bit<32> above;
     bit<32> path;
@@ -109,46 +110,46 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port; // the ports of the choice are first_port to
+    leaf_t  leaf;       // destination leaf, if there are several paths to it
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // bridge
-    port_t  step;       // the same path, as a distance between ports
+    port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
     // clock
     time_t  now;
     // l4
     bit<32> l4_ports;   // source and destination
     // share
-    bit<8>  last;       // the same as last_path
-    bit<8>  share;      // which path, of 256 parts
+    bit<8>  last;       // last_path in 8 bits
+    bit<8>  share;      // selects the path: a hash or random number
     // hash
     bit<32> flow_hash;  // of the five-tuple
-    bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift; // which of its bits choose the path: not those that the lower tier uses
     // egress_qlen
-    bit<8>  path_out;   // the choice, for egress; NO_PATH if there was none
+    bit<8>  path_out;   // chosen path, for egress; NO_PATH if there is one path only
     // ar
-    bit<8>  drawn;      // path at random
-    bit<32> band;       // of its queue, or of the queue that is reported: 0 to 7
-    bit<32> best_band;  // of the best path
-    bit<32> above;      // by which the reported one is higher
-    bit<32> candidate;  // path that the band is of, plus one
+    bit<8>  drawn;      // random path
+    bit<32> band;       // of its queue or of the reported queue, 0 to 7
+    bit<32> best_band;  // band of the best path
+    bit<32> above;      // bands that the reported path is above the best one
+    bit<32> candidate;  // path with this band, plus one
     bit<8>  best;       // path with the lowest band, plus one
-    bit<8>  worst;      // path that flows leave, plus one; or 0
+    bit<8>  worst;      // path that flows leave, plus one; 0 for none
     bit<8>  chosen;     // path of the packet, plus one
 }
 
 struct egress_metadata_t {
     // bridge
-    bool    ipv4_changed; // the checksum is due
-    bit<32> depth;        // cells that the packet leaves behind in its queue
-    bit<32> cells_16;     // the same in bytes, and a part of the sum
-    bit<32> qlen;
+    bool    ipv4_changed; // the checksum must be updated
+    bit<32> depth;        // cells left in the queue when the packet leaves
+    bit<32> cells_16;     // 16 bytes for each cell, a part of qlen
+    bit<32> qlen;         // bytes left in the queue when the packet leaves
     bit<32> now;
     // mirror
-    bit<10> session;      // of the copy that is made
-    bit<8>  copy_kind;    // what it begins with
+    bit<10> session;      // mirror session of the copy
+    bit<8>  copy_kind;    // first byte of the copy
     // egress_qlen
     bit<1>  queue_due;    // the queue is to be reported to ingress
     // red
@@ -260,7 +261,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // A copy sent to ingress.
+    // A copy for ingress.
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -285,17 +286,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -319,7 +320,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -330,7 +331,7 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
@@ -352,11 +353,10 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// Reports of egress queues keep the best and the worst path up to date, for
-// each number of paths that there may be and each class; each packet looks at a
-// path at random, too, which may be better than the best. A flow stays on its
-// path until that is the worst one and worse than the best, which it then
-// takes.
+// Reports of egress queues update the best and the worst path, for each number
+// of paths and each class. Each packet also reads the band of a random path,
+// which may be better than the best one. A flow keeps its path until that is
+// the worst path and worse than the best one. Then it takes the best path.
 control Ar(inout headers_t hdr, inout metadata_t meta) {
     Random<bit<8>>() dice;
 
@@ -375,7 +375,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     };
 
     @name(".ar_best") @index("path,priority:8") @unit("band")
-    @brief("by the last of the paths that a packet may take: band of the best of them, and that path plus one")
+    @brief("by last path: band of the best path, and that path plus one")
     Register<best_path_t, bit<6>>(64, { 0, 1 }) ar_best;
     RegisterAction<best_path_t, bit<6>, bit<32>>(ar_best) better = {
         void apply(inout best_path_t best, out bit<32> band) {
@@ -397,7 +397,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     };
 
     @name(".ar_worst") @index("path,priority:8") @unit("band")
-    @brief("by the last of the paths that a packet may take: by how many bands the worst of them was above the best, and that path plus one")
+    @brief("by last path: number of bands that the worst path was above the best one, and that path plus one")
     Register<worst_path_t, bit<6>>(64) ar_worst;
     RegisterAction<worst_path_t, bit<6>, bit<8>>(ar_worst) worse = {
         void apply(inout worst_path_t worst) {
@@ -435,7 +435,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".pick_path") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_path_is(path, path + 1) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_path {
         key = {
@@ -447,14 +447,14 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         size = 35;
     }
 
-    // A band of this target is a power of two of bytes wide.
+    // The width of a band is a power of two here.
     @name(".set_ar") @noWarn("unused")
     action set_ar(@value("ceil(pow(2, 32) / bytes(ar.band))") bit<32> bands) {
         meta.band = hdr.feedback.qlen >> 14;
     }
 
     @name(".ar") @kind("settings")
-    @brief("width of a band, as bands of a byte in 2^-32")
+    @brief("bands per byte of queue length, in 2^-32")
     table ar {
         actions = { set_ar; }
         default_action = set_ar(268436);
@@ -471,7 +471,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".reported_path") @kind("enumeration")
-    @brief("path that a report is about, plus one")
+    @brief("path of a report, plus one")
     @fill("(1, path) : candidate_is(path + 1) for path in 0 .. paths - 1")
     table reported_path {
         key = {
@@ -487,7 +487,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         meta.above = meta.band |-| meta.best_band;
     }
 
-    // What tables do is about a report, or about a packet that has a choice.
+    // The actions for a report, and for a packet with several paths.
     action keep() {
         keep_band.execute(meta.drawn[2:0] ++ meta.priority);
     }
@@ -591,7 +591,7 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".path_of_flow") @kind("enumeration")
-    @brief("path that a flow is on; one that is on none takes the best path")
+    @brief("path of a flow; a flow without a path takes the best one")
     @fill("(last, path + 1, _) : path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     @fill("(last, 0, path + 1) : path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table path_of_flow {
@@ -622,8 +622,8 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control Ar
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout headers_t hdr,
              inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -638,7 +638,7 @@ control Send(inout headers_t hdr,
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -707,13 +707,13 @@ control Depth(inout egress_metadata_t meta,
     }
 } // control Depth
 
-// Reports to ingress how long the queue is behind a packet with a choice of
-// paths, at most once per interval.
+// Reports the queue length that a packet leaves to ingress, if the packet has
+// several paths, at most once per interval and queue.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
-    @brief("in egress: when a queue was last reported to ingress")
+    @brief("in egress: time of the last report of a queue to ingress")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
-    RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
+    RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
             if (meta.now - last > FEEDBACK_INTERVAL) {
                 last = meta.now;
@@ -727,12 +727,12 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
 
     apply {
         if (hdr.bridge.path != NO_PATH) {
-            meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
+            meta.queue_due = report_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
 } // control ReportQueue
 
-// Makes the copy.
+// Makes the copy that reports queues to ingress.
 control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
@@ -744,14 +744,15 @@ control SendFeedback(inout egress_metadata_t meta,
     }
 } // control SendFeedback
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
-    // The ramp is a mask of dice: a packet is marked if its depth above kmin is
-    // larger than what is left of them. Its inverse is the probability per
-    // cell.
+    // The ramp is a mask for a random number. A packet is marked if the depth
+    // minus kmin exceeds the masked number. The probability per cell is 1 /
+    // (ramp + 1).
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<32> kmin,

@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -18,12 +18,12 @@ typedef bit<32> time_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 
-const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
+const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
+const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 const bit<8> NO_PATH = 0xff;
 const bit<2> ECN_CE = 3;
 
@@ -61,26 +61,26 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
-    bit<8>          path;     // the choice; NO_PATH if there was none
+    bit<8>          path;     // chosen path; NO_PATH if there is one path only
 }
 
-// From egress to ingress.
+// Report of egress to ingress.
 header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
-    bit<3>          priority; // of the queues meant
-    bit<8>          path;     // the choice that leads to this queue; NO_PATH for none
-    bit<32>         qlen;     // bytes that the packet left behind in it
+    bit<3>          priority; // class of the reported queues
+    bit<8>          path;     // path of this queue; NO_PATH for none
+    bit<32>         qlen;     // bytes left in it
 }
 
-// The path with the shortest queue known, and that queue when last looked at.
+// The path with the shortest queue known, and its length when it was last read.
 struct best_path_t {
     bit<32> qlen;
     bit<32> path;
@@ -98,39 +98,39 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port; // the ports of the choice are first_port to
+    leaf_t  leaf;       // destination leaf, if there are several paths to it
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // bridge
-    port_t  step;       // the same path, as a distance between ports
+    port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
     // clock
     time_t  now;
     // egress_qlen
-    bit<8>  path_out;   // the choice, for egress; NO_PATH if there was none
+    bit<8>  path_out;   // chosen path, for egress; NO_PATH if there is one path only
     // drill
-    bit<8>  share_a;    // DRILL's candidates: two at random
+    bit<8>  share_a;    // random numbers
     bit<8>  share_b;
-    bit<8>  sample_a;
+    bit<8>  sample_a;   // DRILL's two random paths
     bit<8>  sample_b;
-    bit<32> qlen_a;     // and their queues
+    bit<32> qlen_a;     // and their queue lengths
     bit<32> qlen_b;
-    bit<32> shorter;
-    bit<32> a_longer;   // by which that of a is longer
-    bit<8>  candidate;  // the one with the shorter
+    bit<32> shorter;    // the shorter one of these
+    bit<32> a_longer;   // bytes that qlen_a is longer than qlen_b
+    bit<8>  candidate;  // sample with the shorter queue
 }
 
 struct egress_metadata_t {
     // bridge
-    bool    ipv4_changed; // the checksum is due
-    bit<32> depth;        // cells that the packet leaves behind in its queue
-    bit<32> cells_16;     // the same in bytes, and a part of the sum
-    bit<32> qlen;
+    bool    ipv4_changed; // the checksum must be updated
+    bit<32> depth;        // cells left in the queue when the packet leaves
+    bit<32> cells_16;     // 16 bytes for each cell, a part of qlen
+    bit<32> qlen;         // bytes left in the queue when the packet leaves
     bit<32> now;
     // mirror
-    bit<10> session;      // of the copy that is made
-    bit<8>  copy_kind;    // what it begins with
+    bit<10> session;      // mirror session of the copy
+    bit<8>  copy_kind;    // first byte of the copy
     // egress_qlen
     bit<1>  queue_due;    // the queue is to be reported to ingress
     // red
@@ -228,7 +228,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // A copy sent to ingress.
+    // A copy for ingress.
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -253,17 +253,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -285,7 +285,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -296,7 +296,7 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
@@ -308,16 +308,16 @@ control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t
     }
 } // control Clock
 
-// DRILL(2,1): of two paths at random and the one that was best last time, the
-// one with the shortest queue. A register answers once per packet: each sample
-// has a copy of the lengths of its own, and the best path is kept with the
-// length that it had when it was last a sample. Some hosts of a leaf may have
-// fewer paths than others: there is a best path for each number of them.
+// DRILL(2,1): of two random paths and the best path of the last packet, the one
+// with the shortest queue. A packet accesses a register once, so each sample
+// has its own copy of the queue lengths, and the best path is stored with the
+// length that it had when it was last a sample. There is a best path for each
+// number of paths, as some hosts of a leaf may have fewer paths than others.
 control Drill(inout headers_t hdr, inout metadata_t meta) {
     @name(".egress_qlen") @index("path,priority:8") @unit("bytes")
-    @brief("bytes queued at the ports of a choice, as last reported, for the first sample")
+    @brief("last reported egress queue length of a path, for the first sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_a;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_a) hear_a = {
+    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_a) store_a = {
         void apply(inout bit<32> qlen) {
             qlen = hdr.feedback.qlen;
         }
@@ -334,7 +334,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".pick_a") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_a_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_a {
         key = {
@@ -347,9 +347,9 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".egress_qlen_copy") @index("path,priority:8") @unit("bytes")
-    @brief("the same for the second sample")
+    @brief("copy of egress_qlen for the second sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_b;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_b) hear_b = {
+    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_b) store_b = {
         void apply(inout bit<32> qlen) {
             qlen = hdr.feedback.qlen;
         }
@@ -366,7 +366,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".pick_b") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_b_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_b {
         key = {
@@ -379,8 +379,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".drill_best") @index("leaf,path:8") @unit("bytes")
-    @brief("by leaf and the last of the paths that a packet may take: queue of the best of them when it was last a sample, and that path")
-    Register<best_path_t, bit<9>>(512) drill_best; // by the last of the paths
+    @brief("by leaf and last path: queue length of the best path when it was last a sample, and that path")
+    Register<best_path_t, bit<9>>(512) drill_best;
     RegisterAction<best_path_t, bit<9>, port_t>(drill_best) better = {
         void apply(inout best_path_t best, out port_t path) {
             if (meta.shorter < best.qlen || best.path == (bit<32>) meta.candidate) {
@@ -398,7 +398,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action store_queue_a() {
-        hear_a.execute(meta.sample_a[2:0] ++ meta.priority);
+        store_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
     action read_queue_a() {
@@ -421,7 +421,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action store_queue_b() {
-        hear_b.execute(meta.sample_b[2:0] ++ meta.priority);
+        store_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
     action read_queue_b() {
@@ -465,8 +465,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control Drill
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout headers_t hdr,
              inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -481,7 +481,7 @@ control Send(inout headers_t hdr,
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -547,13 +547,13 @@ control Depth(inout egress_metadata_t meta,
     }
 } // control Depth
 
-// Reports to ingress how long the queue is behind a packet with a choice of
-// paths, at most once per interval.
+// Reports the queue length that a packet leaves to ingress, if the packet has
+// several paths, at most once per interval and queue.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
-    @brief("in egress: when a queue was last reported to ingress")
+    @brief("in egress: time of the last report of a queue to ingress")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
-    RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
+    RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
             if (meta.now - last > FEEDBACK_INTERVAL) {
                 last = meta.now;
@@ -567,12 +567,12 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
 
     apply {
         if (hdr.bridge.path != NO_PATH) {
-            meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
+            meta.queue_due = report_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
 } // control ReportQueue
 
-// Makes the copy.
+// Makes the copy that reports queues to ingress.
 control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
@@ -584,14 +584,15 @@ control SendFeedback(inout egress_metadata_t meta,
     }
 } // control SendFeedback
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
-    // The ramp is a mask of dice: a packet is marked if its depth above kmin is
-    // larger than what is left of them. Its inverse is the probability per
-    // cell.
+    // The ramp is a mask for a random number. A packet is marked if the depth
+    // minus kmin exceeds the masked number. The probability per cell is 1 /
+    // (ramp + 1).
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<32> kmin,

@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_CARD = 4;
 
@@ -62,7 +62,7 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
@@ -80,11 +80,11 @@ header udp_t {
     bit<16> checksum;
 }
 
-// Telemetry as HPCC has it: five records of 64 bits, rate, time, bytes sent in
-// units of 128, queue in units of 80 bytes.
+// HPCC's telemetry: up to five records of 64 bits with the rate, the time, the
+// bytes sent in units of 128, and the queue length in units of 80 bytes.
 header telemetry_t {
     bit<4>  hops;  // records so far
-    bit<12> path;  // exclusive or of the switches' numbers
+    bit<12> path;  // exclusive or of the switch numbers
     bit<64> hop_0;
     bit<64> hop_1;
     bit<64> hop_2;
@@ -101,13 +101,13 @@ header bth_t {
     bit<32> sequence;
 }
 
-// Bytes in a slot of time, or a window of 8, and its number.
+// Bytes in a slot of time or in a window of 8 slots, and its number.
 struct slot_t {
     bit<32> bytes;
     bit<32> number;
 }
 
-// A copy of a packet that is to become a postcard, and what that says.
+// A copy of a packet that becomes a postcard, and the contents of the postcard.
 header card_t {
     bit<8>  kind;          // INTERNAL_CARD
     bit<32> arriving;
@@ -124,11 +124,11 @@ header postcard_t {
     bit<16> switch_id;
     bit<8>  reserved2;
     bit<24> dest_qp;       // of the packet that triggered it
-    bit<32> arriving;      // I_p, bytes seen and expected
-    bit<32> queue;         // Q¹, bytes queued half a DC_RTT ago
+    bit<32> arriving;      // I_p, bytes that have arrived and are expected
+    bit<32> queue;         // Q¹, queue length half a DC_RTT ago, in bytes
     bit<32> rate;          // T, Mbit/s
-    bit<32> recent;        // bytes that came lately
-    bit<32> recent_marked; // and those of marked packets
+    bit<32> recent;        // bytes that arrived recently
+    bit<32> recent_marked; // bytes of marked packets that arrived recently
 }
 
 struct headers_t {
@@ -147,60 +147,60 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port; // the ports of the choice are first_port to
+    leaf_t  leaf;       // destination leaf, if there are several paths to it
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // bridge
-    port_t  step;       // the same path, as a distance between ports
+    port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
     // in_port
-    port_t  in_port;    // that the packet came in by, the first time
+    port_t  in_port;    // first ingress port of the packet
     // l4
     bit<32> l4_ports;   // source and destination
     // share
-    bit<8>  last;       // the same as last_path
-    bit<8>  share;      // which path, of 256 parts
+    bit<8>  last;       // last_path in 8 bits
+    bit<8>  share;      // selects the path: a hash or random number
     // hash
     bit<32> flow_hash;  // of the five-tuple
-    bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift; // which of its bits choose the path: not those that the lower tier uses
 }
 
 struct egress_metadata_t {
     // bridge
-    bool    ipv4_changed;  // the checksum is due
-    bit<32> cells_16;      // the same in bytes, and a part of the sum
-    bit<32> qlen;
+    bool    ipv4_changed;  // the checksum must be updated
+    bit<32> cells_16;      // 16 bytes for each cell, a part of qlen
+    bit<32> qlen;          // bytes left in the queue when the packet leaves
     bit<32> now;
     // wire
-    bit<16> wire_bytes;    // length of the packet as it leaves
+    bit<16> wire_bytes;    // length of the packet on the link
     // int
-    bit<32> tx_bytes;      // bytes that the port has sent with it
+    bit<32> tx_bytes;      // bytes that the port has sent, with this packet
     bit<4>  rate_code;
-    bit<12> path_id;       // exclusive or of the switches' numbers, with this one
-    bit<1>  recorded;      // a record is due
-    bit<16> cells_left;    // queue that the packet leaves behind
-    bit<32> record;        // first and second half of it
+    bit<12> path_id;       // exclusive or of the switch numbers, with this one
+    bit<1>  recorded;      // the packet gets a record
+    bit<16> cells_left;    // cells left in the queue when the packet leaves
+    bit<32> record;        // first half of the record, and the second
     bit<32> record_end;
     // mirror
-    bit<10> session;       // of the copy that is made
-    bit<8>  copy_kind;     // what it begins with
+    bit<10> session;       // mirror session of the copy
+    bit<8>  copy_kind;     // first byte of the copy
     // pbfs
-    bit<32> slot;          // number of the running slot
-    bit<32> window_number; // and of the running window
-    bit<1>  slot_ended;
-    bit<32> slot_end;      // bytes that left in the slot before, if this packet
-    bit<32> marked_end;    // begins one; those of marked packets; and the same
-    bit<32> window_end;    // of the window before
-    bit<32> slot_qlen;     // queue when the slot began, then what it grew by
-    bit<32> window_qlen;   // Q¹, queue when the window began
-    bit<32> recent;        // bytes that came in the last full slot
-    bit<32> recent_marked;
-    bit<32> recent_all;    // N·I_N
-    bit<32> last_window;   // bytes that left in the last full window
+    bit<32> slot;          // number of the current slot
+    bit<32> window_number; // number of the current window
+    bit<1>  slot_ended;    // this packet begins a slot
+    bit<32> slot_end;      // bytes sent in the last slot, if this packet begins a slot
+    bit<32> marked_end;    // the same for marked packets
+    bit<32> window_end;    // the same for windows
+    bit<32> slot_qlen;     // queue length at the start of the slot, then its growth since
+    bit<32> window_qlen;   // Q¹, queue length at the start of the window
+    bit<32> recent;        // bytes that arrived in the last full slot
+    bit<32> recent_marked; // bytes of marked packets among them
+    bit<32> recent_all;    // N·I_N, expected bytes
+    bit<32> last_window;   // bytes sent in the last full window
     bit<32> window_growth;
     bit<32> arriving;      // I_p
-    bit<32> capacity;      // what the port sends in a round trip, then less Q¹
+    bit<32> capacity;      // bytes that the port sends in a round trip, then minus Q¹
     bit<32> excess;
     bit<32> rate;
     bit<48> sender_mac;
@@ -304,7 +304,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // Becomes a postcard to the sender of what follows.
+    // A copy that becomes a postcard to the sender of the packet behind it.
     state parse_card {
         packet.extract(hdr.card);
         transition parse_ethernet;
@@ -351,17 +351,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -385,7 +385,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -396,13 +396,13 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// From port numbers of the target to those of the topology.
+// Converts the ingress port of the target to its number in the topology.
 control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
@@ -410,7 +410,7 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 
     @name(".port_number") @kind("ports")
-    @brief("port of the target to port number of the topology")
+    @brief("port number of the topology for a port of the target")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -433,7 +433,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// Each flow keeps to one path.
+// Each flow takes one path, chosen by its hash.
 control Ecmp(inout metadata_t meta) {
     @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
@@ -442,7 +442,7 @@ control Ecmp(inout metadata_t meta) {
     }
 
     @name(".hashed_path") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : hashed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table hashed_path {
         key = {
@@ -466,8 +466,8 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout headers_t hdr,
              inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -482,7 +482,7 @@ control Send(inout headers_t hdr,
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -530,8 +530,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 control Depth(inout egress_metadata_t meta,
               in egress_intrinsic_metadata_t intrinsic,
               in egress_intrinsic_metadata_from_parser_t parsed) {
-    // The depth has 19 bits: a hash writes all 32 at once, where an assignment
-    // would have all sums with it cut in two. A cell has 80 bytes.
+    // A cell has 80 bytes. The depth has 19 bits. A hash writes all 32 bits at
+    // once. After an assignment the compiler would split every sum with it.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_16;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_64;
 
@@ -555,7 +555,7 @@ control Depth(inout egress_metadata_t meta,
     }
 } // control Depth
 
-// The header between the pipelines does not leave.
+// The bridge header is not sent.
 control Wire(inout headers_t hdr,
              inout egress_metadata_t meta,
              in egress_intrinsic_metadata_t intrinsic) {
@@ -564,8 +564,9 @@ control Wire(inout headers_t hdr,
     }
 } // control Wire
 
-// Adds a record of this port to packets that request it: its rate, the time,
-// the bytes it has sent, and the queue that the packet leaves behind.
+// Adds a record of this port to packets with a telemetry header: its rate, the
+// time, the bytes it has sent, and the length of the queue that the packet
+// leaves.
 control Telemetry(inout headers_t hdr,
                   inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_t intrinsic,
@@ -579,8 +580,8 @@ control Telemetry(inout headers_t hdr,
             sent = bytes;
         }
     };
-    // Halves of a record are put together by a hash, which takes bits from
-    // anywhere.
+    // A hash assembles each half of a record, as it can take bits of any
+    // fields.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) first_half;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) second_half;
 
@@ -690,16 +691,16 @@ control Telemetry(inout headers_t hdr,
     }
 } // control Telemetry
 
-// Counts what each port sends and how its queue grows, which is what came for
-// it, in slots of 2^10 ns and in windows of 8 slots: registers that return what
-// the slot before had, and others that keep it. A copy of a marked packet that
-// meets congestion becomes a postcard.
+// Measures the bytes that arrive for each port: the bytes that it sends plus
+// the growth of its queue, in slots of 2^10 ns and in windows of 8 slots. One
+// register counts and returns the sum of the last slot, another one stores it.
+// A copy of a marked packet that encounters congestion becomes a postcard.
 control FastStart(inout headers_t hdr,
                   inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_t intrinsic,
                   inout egress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".slot_bytes") @index("port") @unit("bytes")
-    @brief("in egress: bytes that a port sent in a slot, and its number")
+    @brief("in egress: bytes that a port sent in a slot, and the number of the slot")
     Register<slot_t, bit<6>>(64) slot_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_bytes) add_slot_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -714,7 +715,7 @@ control FastStart(inout headers_t hdr,
         }
     };
     @name(".slot_bytes_last") @index("port") @unit("bytes")
-    @brief("in egress: what came for it in the last full slot")
+    @brief("in egress: bytes that arrived for a port in the last full slot")
     Register<bit<32>, bit<6>>(64, 0) slot_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_bytes_last) keep_slot_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -729,7 +730,7 @@ control FastStart(inout headers_t hdr,
     };
 
     @name(".slot_marked") @index("port") @unit("bytes")
-    @brief("in egress: bytes of marked packets that a port sent in a slot, and its number")
+    @brief("in egress: bytes of marked packets that a port sent in a slot, and the number of the slot")
     Register<slot_t, bit<6>>(64) slot_marked;
     RegisterAction<slot_t, bit<6>, bit<32>>(slot_marked) add_slot_marked = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -744,7 +745,7 @@ control FastStart(inout headers_t hdr,
         }
     };
     @name(".slot_marked_last") @index("port") @unit("bytes")
-    @brief("in egress: those of the last full slot with any")
+    @brief("in egress: bytes of marked packets that a port sent in the last full slot with any")
     Register<bit<32>, bit<6>>(64, 0) slot_marked_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_marked_last) keep_slot_marked = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -759,7 +760,7 @@ control FastStart(inout headers_t hdr,
     };
 
     @name(".window_bytes") @index("port") @unit("bytes")
-    @brief("in egress: bytes that a port sent in a window of 8 slots, and its number")
+    @brief("in egress: bytes that a port sent in a window of 8 slots, and the number of the window")
     Register<slot_t, bit<6>>(64) window_bytes;
     RegisterAction<slot_t, bit<6>, bit<32>>(window_bytes) add_window_bytes = {
         void apply(inout slot_t sum, out bit<32> before) {
@@ -774,7 +775,7 @@ control FastStart(inout headers_t hdr,
         }
     };
     @name(".window_bytes_last") @index("port") @unit("bytes")
-    @brief("in egress: those of the last full window")
+    @brief("in egress: bytes that a port sent in the last full window")
     Register<bit<32>, bit<6>>(64, 0) window_bytes_last;
     RegisterAction<bit<32>, bit<6>, bit<32>>(window_bytes_last) keep_window_bytes = {
         void apply(inout bit<32> last, out bit<32> bytes) {
@@ -788,9 +789,9 @@ control FastStart(inout headers_t hdr,
         }
     };
 
-    // The queue when the slot began.
+    // Queue length at the start of the slot.
     @name(".slot_qlen") @index("port") @unit("bytes")
-    @brief("in egress: its queue when the slot began")
+    @brief("in egress: queue length of a port at the start of the slot")
     Register<bit<32>, bit<6>>(64, 0) slot_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(slot_qlen) next_slot_qlen = {
         void apply(inout bit<32> qlen, out bit<32> first) {
@@ -799,9 +800,9 @@ control FastStart(inout headers_t hdr,
         }
     };
 
-    // The queue when the window began.
+    // Queue length at the start of the window.
     @name(".window_qlen") @index("port") @unit("bytes")
-    @brief("in egress: queue of a port when the window began")
+    @brief("in egress: queue length of a port at the start of the window")
     Register<bit<32>, bit<6>>(64, 0) window_qlen;
     RegisterAction<bit<32>, bit<6>, bit<32>>(window_qlen) next_window_qlen = {
         void apply(inout bit<32> qlen, out bit<32> first) {
@@ -816,7 +817,7 @@ control FastStart(inout headers_t hdr,
     };
 
     @name(".postcards") @index("port") @unit("messages")
-    @brief("in egress: postcards about a port")
+    @brief("in egress: postcards sent about a port")
     Register<bit<32>, bit<6>>(64, 0) postcards;
     RegisterAction<bit<32>, bit<6>, bit<32>>(postcards) count_postcard = {
         void apply(inout bit<32> sent) {
@@ -824,7 +825,7 @@ control FastStart(inout headers_t hdr,
         }
     };
 
-    // The slots of this target are a power of two of nanoseconds long.
+    // The length of a slot is a power of two of nanoseconds here.
     @name(".set_slot") @noWarn("unused")
     action set_slot(@value("min(floor(pow(2, 32) / max(span(pbfs.rtt) / 16, 1)), pow(2, 24) - 1)") bit<24> per_unit) {
         meta.slot = meta.now >> 10;
@@ -832,14 +833,14 @@ control FastStart(inout headers_t hdr,
     }
 
     @name(".slot") @kind("settings")
-    @brief("slots per unit of time, times 2^32")
+    @brief("slots per nanosecond, times 2^32")
     table slot {
         actions = { set_slot; }
         default_action = set_slot(4058796);
         size = 1;
     }
 
-    // Bytes that a port sends in a round trip, and its rate in Mbit/s.
+    // Bytes that a port sends in DC_RTT, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
         @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
@@ -849,7 +850,7 @@ control FastStart(inout headers_t hdr,
     }
 
     @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
-    @brief("bytes that a port sends in a round trip, and its rate")
+    @brief("bytes that a port sends in DC_RTT, and its rate in Mbit/s")
     table pbfs_port {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }
@@ -886,8 +887,8 @@ control FastStart(inout headers_t hdr,
         meta.excess = meta.arriving |-| meta.capacity;
     }
 
-    // The copy goes back by the port that the packet came by: mirror session p
-    // leads to port p.
+    // The copy leaves by the ingress port of the packet: mirror session p leads
+    // to port p.
     action make_postcard() {
         deparser.mirror_type = 2;
         meta.session = (bit<10>) hdr.bridge.in_port;
@@ -939,8 +940,7 @@ control FastStart(inout headers_t hdr,
     }
 } // control FastStart
 
-// Makes a copy into a postcard, sent back through the port that the packet came
-// by.
+// Turns a copy into a postcard, sent through the ingress port of the packet.
 control Postcard(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".sign")
     action sign(@value("node.id") bit<16> switch_id) {
@@ -948,7 +948,7 @@ control Postcard(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 
     @name(".postcard") @kind("ports") @entries("switch")
-    @brief("number of this switch on its postcards")
+    @brief("number of this switch in its postcards")
     table postcard {
         actions = { sign; }
         default_action = sign(0);

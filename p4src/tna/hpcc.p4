@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
@@ -57,7 +57,7 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
@@ -73,11 +73,11 @@ header udp_t {
     bit<16> checksum;
 }
 
-// Telemetry as HPCC has it: five records of 64 bits, rate, time, bytes sent in
-// units of 128, queue in units of 80 bytes.
+// HPCC's telemetry: up to five records of 64 bits with the rate, the time, the
+// bytes sent in units of 128, and the queue length in units of 80 bytes.
 header telemetry_t {
     bit<4>  hops;  // records so far
-    bit<12> path;  // exclusive or of the switches' numbers
+    bit<12> path;  // exclusive or of the switch numbers
     bit<64> hop_0;
     bit<64> hop_1;
     bit<64> hop_2;
@@ -98,33 +98,33 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port; // the ports of the choice are first_port to
+    leaf_t  leaf;       // destination leaf, if there are several paths to it
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // bridge
-    port_t  step;       // the same path, as a distance between ports
+    port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
     // l4
     bit<32> l4_ports;   // source and destination
     // share
-    bit<8>  last;       // the same as last_path
-    bit<8>  share;      // which path, of 256 parts
+    bit<8>  last;       // last_path in 8 bits
+    bit<8>  share;      // selects the path: a hash or random number
     // hash
     bit<32> flow_hash;  // of the five-tuple
-    bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift; // which of its bits choose the path: not those that the lower tier uses
 }
 
 struct egress_metadata_t {
     // wire
-    bit<16> wire_bytes; // length of the packet as it leaves
+    bit<16> wire_bytes; // length of the packet on the link
     // int
-    bit<32> tx_bytes;   // bytes that the port has sent with it
+    bit<32> tx_bytes;   // bytes that the port has sent, with this packet
     bit<4>  rate_code;
-    bit<12> path_id;    // exclusive or of the switches' numbers, with this one
-    bit<1>  recorded;   // a record is due
-    bit<16> cells_left; // queue that the packet leaves behind
-    bit<32> record;     // first and second half of it
+    bit<12> path_id;    // exclusive or of the switch numbers, with this one
+    bit<1>  recorded;   // the packet gets a record
+    bit<16> cells_left; // cells left in the queue when the packet leaves
+    bit<32> record;     // first half of the record, and the second
     bit<32> record_end;
 }
 
@@ -230,17 +230,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -264,7 +264,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -275,7 +275,7 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
@@ -291,7 +291,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// Each flow keeps to one path.
+// Each flow takes one path, chosen by its hash.
 control Ecmp(inout metadata_t meta) {
     @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
@@ -300,7 +300,7 @@ control Ecmp(inout metadata_t meta) {
     }
 
     @name(".hashed_path") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : hashed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table hashed_path {
         key = {
@@ -324,8 +324,8 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout headers_t hdr,
              inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -340,7 +340,7 @@ control Send(inout headers_t hdr,
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -382,7 +382,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     }
 } // control IngressPipe
 
-// The header between the pipelines does not leave.
+// The bridge header is not sent.
 control Wire(inout headers_t hdr,
              inout egress_metadata_t meta,
              in egress_intrinsic_metadata_t intrinsic) {
@@ -391,8 +391,9 @@ control Wire(inout headers_t hdr,
     }
 } // control Wire
 
-// Adds a record of this port to packets that request it: its rate, the time,
-// the bytes it has sent, and the queue that the packet leaves behind.
+// Adds a record of this port to packets with a telemetry header: its rate, the
+// time, the bytes it has sent, and the length of the queue that the packet
+// leaves.
 control Telemetry(inout headers_t hdr,
                   inout egress_metadata_t meta,
                   in egress_intrinsic_metadata_t intrinsic,
@@ -406,8 +407,8 @@ control Telemetry(inout headers_t hdr,
             sent = bytes;
         }
     };
-    // Halves of a record are put together by a hash, which takes bits from
-    // anywhere.
+    // A hash assembles each half of a record, as it can take bits of any
+    // fields.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) first_half;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) second_half;
 

@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_SAMPLE = 6;
 
@@ -63,7 +63,7 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
@@ -90,29 +90,29 @@ header bth_t {
     bit<32> sequence;
 }
 
-// Length of a queue when a packet left it, and what it has grown by since the
-// one before.
+// Length of a queue when the last packet left it, and its growth since the
+// packet before.
 struct seen_queue_t {
     bit<32> qlen;
     bit<32> growth;
 }
 
-// A copy of a sample, which goes back by the port that the sample came by: it
-// brings the next one nearer, and becomes a notification to the sender.
+// A copy of a sample, sent through the ingress port of the sample. It shortens
+// the period until the next sample, and becomes a notification to the sender.
 header sample_t {
     bit<8>          kind;     // INTERNAL_SAMPLE
-    bit<8>          feedback; // 0 to 63, how congested the queue is
+    bit<8>          feedback; // congestion of the queue, 0 to 63
     @padding bit<5> pad0;
     bit<3>          priority; // of the queue
     @padding bit<7> pad1;
     port_t          out_port;
 }
 
-// What follows BTH in a congestion notification packet. The 16 bytes that
-// RoCEv2 reserves say how congested the switch is.
+// Follows the BTH in a congestion notification packet. The switch writes its
+// congestion into the 16 bytes that RoCEv2 reserves.
 header cnp_t {
-    bit<32> rate;     // of PCN's receivers, 0 here
-    bit<8>  feedback; // 1 to 63
+    bit<32> rate;     // used by PCN's receivers; 0 here
+    bit<8>  feedback; // congestion, 1 to 63
     bit<88> reserved;
     bit<32> icrc;
 }
@@ -132,51 +132,51 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port; // the ports of the choice are first_port to
+    leaf_t  leaf;       // destination leaf, if there are several paths to it
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // bridge
-    port_t  step;       // the same path, as a distance between ports
+    port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
     // in_port
-    port_t  in_port;    // that the packet came in by, the first time
+    port_t  in_port;    // first ingress port of the packet
     // l4
     bit<32> l4_ports;   // source and destination
     // share
-    bit<8>  last;       // the same as last_path
-    bit<8>  share;      // which path, of 256 parts
+    bit<8>  last;       // last_path in 8 bits
+    bit<8>  share;      // selects the path: a hash or random number
     // hash
     bit<32> flow_hash;  // of the five-tuple
-    bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift; // which of its bits choose the path: not those that the lower tier uses
 }
 
 struct egress_metadata_t {
     // bridge
-    bool    ipv4_changed;   // the checksum is due
-    bit<32> cells_16;       // the same in bytes, and a part of the sum
-    bit<32> qlen;
+    bool    ipv4_changed;   // the checksum must be updated
+    bit<32> cells_16;       // 16 bytes for each cell, a part of qlen
+    bit<32> qlen;           // bytes left in the queue when the packet leaves
     // wire
-    bit<16> wire_bytes;     // length of the packet as it leaves
+    bit<16> wire_bytes;     // length of the packet on the link
     // mirror
-    bit<10> session;        // of the copy that is made
-    bit<8>  copy_kind;      // what it begins with
+    bit<10> session;        // mirror session of the copy
+    bit<8>  copy_kind;      // first byte of the copy
     // qcn
-    port_t  sampled_port;   // queue that the packet is from, or a copy about
-    bit<3>  sampled_class;
-    bit<9>  sampled_queue;  // both
-    bit<32> sampled_bytes;  // that came since a packet last left it
-    bit<32> sampled_growth; // and by which it is longer
+    port_t  sampled_port;   // port of the packet's queue, or of a copy's sample
+    bit<3>  sampled_class;  // class of that queue
+    bit<9>  sampled_queue;  // port and class
+    bit<32> sampled_bytes;  // bytes that arrived since the last packet left
+    bit<32> sampled_growth; // growth of the queue since then
     bit<1>  sample_due;     // the packet is a sample
     bit<4>  period_dice;
-    bit<32> nearer;         // by which the next sample is
+    bit<32> nearer;         // bytes that the period is shortened by
     bit<32> equilibrium;
     bit<32> growth_weight;
-    bit<32> before;         // queue at the last sample
-    bit<32> growth;         // queue times weight
-    bit<32> growth_before;  // that at the last sample times weight
+    bit<32> before;         // queue length at the last sample
+    bit<32> growth;         // queue length times weight
+    bit<32> growth_before;  // queue length at the last sample times weight
     bit<32> congestion;     // -Fb
-    bit<8>  feedback;       // the same in 64 steps
+    bit<8>  feedback;       // congestion in 64 steps
     bit<48> sender_mac;
     bit<32> sender;
     bit<32> crc;
@@ -270,7 +270,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         }
     }
 
-    // Becomes a notification to the sender of what follows.
+    // A copy that becomes a notification to the sender of the packet behind it.
     state parse_sample {
         packet.extract(hdr.sample);
         meta.sampled_port = hdr.sample.out_port;
@@ -315,17 +315,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -349,7 +349,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -360,13 +360,13 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// From port numbers of the target to those of the topology.
+// Converts the ingress port of the target to its number in the topology.
 control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
@@ -374,7 +374,7 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 
     @name(".port_number") @kind("ports")
-    @brief("port of the target to port number of the topology")
+    @brief("port number of the topology for a port of the target")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -397,7 +397,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// Each flow keeps to one path.
+// Each flow takes one path, chosen by its hash.
 control Ecmp(inout metadata_t meta) {
     @name(".hashed_path_is")
     action hashed_path_is(path_t path) {
@@ -406,7 +406,7 @@ control Ecmp(inout metadata_t meta) {
     }
 
     @name(".hashed_path") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : hashed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table hashed_path {
         key = {
@@ -430,8 +430,8 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout headers_t hdr,
              inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -446,7 +446,7 @@ control Send(inout headers_t hdr,
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -492,8 +492,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
 } // control IngressPipe
 
 control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intrinsic) {
-    // The depth has 19 bits: a hash writes all 32 at once, where an assignment
-    // would have all sums with it cut in two. A cell has 80 bytes.
+    // A cell has 80 bytes. The depth has 19 bits. A hash writes all 32 bits at
+    // once. After an assignment the compiler would split every sum with it.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_16;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) times_64;
 
@@ -516,7 +516,7 @@ control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intri
     }
 } // control Depth
 
-// The header between the pipelines does not leave.
+// The bridge header is not sent.
 control Wire(inout headers_t hdr,
              inout egress_metadata_t meta,
              in egress_intrinsic_metadata_t intrinsic) {
@@ -525,14 +525,14 @@ control Wire(inout headers_t hdr,
     }
 } // control Wire
 
-// The congestion point of IEEE 802.1Qau, first half: takes a sample once the
-// bytes of a period have come for a queue, that is left it or made it longer. A
-// register cannot be written again when it is known how congested the queue is.
-// So the period begins as the longest one, and a copy of the sample shortens
-// it, the more the more congested the queue was.
+// The congestion point of IEEE 802.1Qau, first half: takes a sample when the
+// bytes of a period have arrived for a queue, which are the bytes that have
+// left it plus its growth. The register cannot be written a second time when
+// the congestion is known. So a period starts at its maximum length, and a copy
+// of the sample shortens it, the more the higher the congestion was.
 control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".qcn_seen") @index("port,priority:8") @unit("bytes")
-    @brief("length of an egress queue when a packet last left it, and what it had grown by since the one before")
+    @brief("length of an egress queue when the last packet left it, and its growth since the packet before")
     Register<seen_queue_t, bit<9>>(512) qcn_seen;
     RegisterAction<seen_queue_t, bit<9>, bit<32>>(qcn_seen) look_again = {
         void apply(inout seen_queue_t seen, out bit<32> growth) {
@@ -541,9 +541,9 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
             growth = seen.growth;
         }
     };
-    // Of each queue: bytes to come before the next sample.
+    // Bytes of each queue until the next sample.
     @name(".qcn_left") @index("port,priority:8") @unit("bytes")
-    @brief("bytes to come for an egress queue before the next sample")
+    @brief("bytes that will arrive for an egress queue before the next sample")
     Register<bit<32>, bit<9>>(512, 0) qcn_left;
     RegisterAction<bit<32>, bit<9>, bit<1>>(qcn_left) count_down = {
         void apply(inout bit<32> left, out bit<1> due) {
@@ -581,10 +581,10 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
         meta.nearer = bytes;
     }
 
-    // Divides the period by 1 to 8. Periods vary by 15 percent, or samples
-    // would synchronise with senders.
+    // Divides the period by 1 to 8. Periods vary by 15 percent, as samples
+    // would otherwise synchronise with senders.
     @name(".qcn_period") @kind("enumeration")
-    @brief("how often samples are taken, by the upper bits of the feedback")
+    @brief("shortening of the period, by the upper bits of the feedback")
     @fill("(level, dice) : bring_nearer(floor(150000 * 1.15) - floor(150000 / (level + 1) * (0.85 + 0.3 * (dice + 0.5) / 16))) for level in 0 .. 7, dice in 0 .. 15")
     table qcn_period {
         key = {
@@ -632,11 +632,11 @@ control Sample(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 } // control Sample
 
-// Second half: how congested the queue is that the sample left behind.
+// Second half: the congestion of the queue that the sample left.
 control Weigh(inout headers_t hdr,
               inout egress_metadata_t meta,
               inout egress_intrinsic_metadata_for_deparser_t deparser) {
-    // Of each queue: its length at the last sample.
+    // Length of each queue at the last sample.
     @name(".qcn_qlen") @index("port,priority:8") @unit("bytes")
     @brief("length of an egress queue at the last sample")
     Register<bit<32>, bit<9>>(512, 0) qcn_qlen;
@@ -647,7 +647,7 @@ control Weigh(inout headers_t hdr,
         }
     };
 
-    // The others are used when the program is generated.
+    // The other parameters are used when the program is generated.
     @name(".take_sample") @noWarn("unused")
     action take_sample(
         @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
@@ -660,7 +660,7 @@ control Weigh(inout headers_t hdr,
     }
 
     @name(".qcn") @kind("settings") @sessions("all_ports")
-    @brief("queue to keep, weight of its growth, and bytes between samples")
+    @brief("target length of the queue, weight of its growth, and bytes between samples")
     table qcn {
         actions = { take_sample; }
         default_action = take_sample(26000, 2, 130000, 532840251, 150000);
@@ -691,7 +691,7 @@ control Weigh(inout headers_t hdr,
         meta.growth_before = meta.before << 3;
     }
 
-    // By the greatest power of two that is not above the weight.
+    // Multiplies by the weight, rounded down to a power of two.
     table weigh {
         key = { meta.growth_weight : ternary @name("weight"); }
         actions = { times_1; times_2; times_4; times_8; NoAction; }
@@ -705,7 +705,8 @@ control Weigh(inout headers_t hdr,
         size = 4;
     }
 
-    // -Fb = Qoff + w·Qdelta: what has a plus, and what has a minus.
+    // -Fb = Qoff + w·Qdelta: sum of the positive terms, and of the negative
+    // ones.
     action sum_up() {
         meta.growth = meta.growth + meta.qlen;
         meta.equilibrium = meta.equilibrium + meta.growth_before;
@@ -755,8 +756,8 @@ control Weigh(inout headers_t hdr,
     }
 } // control Weigh
 
-// Makes the copy of a sample into a congestion notification packet for the
-// sender, as if the receiver had sent it.
+// Turns the copy of a sample into a congestion notification packet for the
+// sender, with the addresses of the receiver.
 control Feedback(inout headers_t hdr,
                  inout egress_metadata_t meta,
                  inout egress_intrinsic_metadata_for_deparser_t deparser) {
@@ -774,7 +775,7 @@ control Feedback(inout headers_t hdr,
         hdr.cnp.reserved = 0;
     }
 
-    // ICRC: fields that change in the network count as ones.
+    // ICRC: fields that change in the network are replaced by ones.
     action sum_up() {
         meta.crc = icrc.get({ 64w0xffffffffffffffff, 8w0x45, 8w0xff, CNP_BYTES,
                               hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset, 8w0xff, hdr.ipv4.protocol, 16w0xffff,
@@ -802,7 +803,7 @@ control Feedback(inout headers_t hdr,
         hdr.cnp.icrc = meta.crc[7:0] ++ meta.crc[15:8] ++ meta.crc[23:16] ++ meta.crc[31:24];
     }
 
-    // What is no data has no sender to slow.
+    // Only data packets have a sender with a rate.
     action drop() {
         deparser.drop_ctl = 1;
     }

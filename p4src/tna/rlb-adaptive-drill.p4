@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -14,31 +14,31 @@ typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
-typedef bit<8> mask_t; // of paths, the first at the left
+typedef bit<8> mask_t; // set of paths; the first path is the leftmost bit
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
+const bit<16> ETHERTYPE_LOCAL = 0x88b6; // messages between neighbours; the first byte is their kind
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 const bit<8> INTERNAL_MESSAGE = 2;
-const bit<8> INTERNAL_AGAIN = 3;
+const bit<8> INTERNAL_RECIRCULATED = 3;
 const bit<8> KIND_WARNING = 1;
-const bit<10> FEEDBACK_SESSION = 1000; // leads to the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two copies about the same queue
-const time_t FORGET = 10000000; // a queue without arrivals that long counts as empty
+const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
+const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
+const time_t FORGET = 10000000; // a queue without arrivals for this time counts as empty
 const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
-const bit<8> HOP_HOST = 1; // what comes next
-const bit<8> HOP_CHOICE = 2;
-const bit<8> HOP_OTHER = 3; // or it is feedback
+const bit<8> HOP_HOST = 1; // next hop: a host
+const bit<8> HOP_CHOICE = 2; // one of several paths
+const bit<8> HOP_OTHER = 3; // another port; or the packet is a report
 const port_t RECIRCULATION_PORT = 509;
-@from("pow(2, floor(log2(max(floor(rlb.hold), 1))))") @brief("time in which warnings run out together")
+@from("pow(2, floor(log2(max(floor(rlb.hold), 1))))") @brief("window of time whose warnings expire together")
 const time_t WINDOW = 16384;
-@from("max(floor(rlb.hold), 1) + floor(pow(2, floor(log2(max(floor(rlb.hold), 1)))) / 2)") @brief("time from the beginning of such a window until they have run out")
+@from("max(floor(rlb.hold), 1) + floor(pow(2, floor(log2(max(floor(rlb.hold), 1)))) / 2)") @brief("time from the start of a window until its warnings expire")
 const time_t HOLD = 33792;
 const bit<2> ECN_CE = 3;
 
@@ -76,7 +76,7 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
@@ -85,231 +85,231 @@ header bridge_t {
     port_t          out_port;
     @padding bit<7> pad2;
     port_t          in_port;
-    bit<16>         length;   // that it has in ingress_qlen
-    bit<8>          hop;      // HOP_HOST, or HOP_CHOICE:
+    bit<16>         length;   // bytes that ingress_qlen counts
+    bit<8>          hop;      // HOP_HOST; or HOP_CHOICE, a choice of paths:
     @padding bit<5> pad5;
     path_t          path;
-    leaf_t          leaf;     // towards this leaf
+    leaf_t          leaf;     // destination leaf
 }
 
-// A copy of a packet, or feedback, that is to become a message.
+// A copy of a packet, or a report, that egress turns into a message.
 header message_t {
     bit<8>          kind;     // INTERNAL_MESSAGE
-    bit<8>          message;  // which one
+    bit<8>          message;  // kind of the message
     @padding bit<5> pad0;
-    bit<3>          priority; // class that is meant
+    bit<3>          priority; // class that the message is about
     @padding bit<7> pad1;
-    port_t          port;     // that it leaves by
+    port_t          port;     // egress port of the message
 }
 
-// Congestion notification message: a pause is near, says a switch to the one
-// before it.
+// Warning (congestion notification message): a switch notifies the upstream
+// switch that it expects to send PAUSE.
 header cnm_t {
     bit<8>  kind;     // KIND_WARNING
-    bit<8>  priority; // class that is meant
-    bit<8>  active;   // 1 from now on, 0 no longer
+    bit<8>  priority; // class that the warning is about
+    bit<8>  active;   // 1 begins the warning, 0 ends it
     bit<8>  hops;     // how many more switches it may be relayed to
-    bit<16> origin;   // switch that says so
-    bit<16> port;     // its ingress port
-    leaf_t  scope;    // packets on their way to this leaf are meant; or SCOPE_ALL
-    bit<32> hold;     // counts no longer than this time
+    bit<16> origin;   // switch that sends the warning
+    bit<16> port;     // ingress port of that switch
+    leaf_t  scope;    // destination leaf that the warning applies to, or SCOPE_ALL
+    bit<32> hold;     // time after which the warning expires
 }
 
-// From egress to ingress.
+// Report of egress to ingress.
 header feedback_t {
     bit<8>          kind;     // INTERNAL_FEEDBACK
     @padding bit<5> pad0;
-    bit<3>          priority; // of the queues meant
-    bit<8>          hop;      // HOP_CHOICE: the queue is that of
+    bit<3>          priority; // class of the reported queues
+    bit<8>          hop;      // HOP_CHOICE: the queue is that
     @padding bit<5> pad4;
-    path_t          path;     // this choice
-    bit<32>         qlen;     // bytes that the packet left behind in it
+    path_t          path;     // of this path
+    bit<32>         qlen;     // bytes left in it
     @padding bit<7> pad2;
     port_t          in_port;
-    bit<32>         departed; // bytes from there that have left since the last copy, below zero
+    bit<32>         departed; // negative sum of its bytes that have left since the last copy
 }
 
-// Bytes now buffered that arrived on a port, and when that was looked at.
+// Buffered bytes of an ingress port, and when they were last read.
 struct ingress_queue_t {
     bit<32> bytes;
     time_t  looked_at;
 }
 
-// Bytes that left and are not yet reported, below zero, and when some were
-// last.
+// Negative sum of the bytes that have left and are not yet reported, and the
+// time of the last report.
 struct departed_t {
     bit<32> bytes;
     time_t  told_at;
 }
 
-// From the source leaf to the destination leaf; hosts never see it.
+// Header of a packet between source leaf and destination leaf. Hosts never see
+// it.
 header fabric_t {
-    bit<16> ether_type; // of what follows
+    bit<16> ether_type; // of the next header
     leaf_t  src_leaf;
-    bit<8>  path;       // that the source leaf chose
-    bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
-    bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
+    bit<8>  path;       // chosen by the source leaf
+    bit<1>  stamped;    // stamp is set: when this packet passed the source leaf
+    bit<1>  echoed;     // echo is set: the stamp of a packet in the other direction
+    bit<6>  reserved;   // on path echo_path, plus its wait at the source leaf
     bit<32> stamp;
     bit<8>  echo_path;
     bit<32> echo;
 }
 
-// The path with the shortest queue known, and that queue when last looked at.
+// The path with the shortest queue known, and its length when it was last read.
 struct best_path_t {
     bit<32> qlen;
     bit<32> path;
 }
 
-// Reports to the controller that the switch behind a port is faulty.
-@digest @brief("the switch behind the port is faulty, the path is out of use")
+// Reports to the controller that the switch connected to a port is faulty.
+@digest @brief("the switch connected to the port is faulty, and the path is out of use")
 struct fault_t {
     bit<16> port;
     bit<16> leaf;    // destination of the packets
-    bit<32> passes;  // how often the packet was recirculated
+    bit<32> passes;  // recirculations of the packet
     bit<32> packets; // 1
 }
 
-// Packets that came back in a window of time, and its number.
+// Packets that returned in a window of time, and its number.
 struct window_t {
     bit<32> packets;
     bit<32> number;
 }
 
-// The port that was suspected last, and in which window.
+// The last suspected port, and the number of its window.
 struct suspect_t {
     bit<32> port;
     bit<32> window;
 }
 
-// Warnings and long round trips of paths in a window of time, and when that
-// began.
+// Warned paths and slow paths of a window of time, and the start of the window.
 struct warned_t {
     bit<32> paths;
     time_t  since;
 }
 
-// What a recirculated packet carries before its bridge.
-header again_t {
-    bit<8>  kind;   // INTERNAL_AGAIN
+// Header before the bridge of a recirculated packet.
+header recirculated_t {
+    bit<8>  kind;   // INTERNAL_RECIRCULATED
     bit<16> passes; // recirculations so far
-    bit<32> since;  // when it came for the first time
+    bit<32> since;  // when the packet first arrived
 }
 
 struct headers_t {
-    again_t    again;
-    bridge_t   bridge;
-    message_t  message;
-    feedback_t feedback;
-    ethernet_t ethernet;
-    cnm_t      cnm;
-    fabric_t   fabric;
-    ipv4_t     ipv4;
-    arp_t      arp;
+    recirculated_t recirculated;
+    bridge_t       bridge;
+    message_t      message;
+    feedback_t     feedback;
+    ethernet_t     ethernet;
+    cnm_t          cnm;
+    fabric_t       fabric;
+    ipv4_t         ipv4;
+    arp_t          arp;
 }
 
 struct metadata_t {
     // base
     bit<32> dst_addr;      // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;          // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port;    // the ports of the choice are first_port to
+    leaf_t  leaf;          // destination leaf, if there are several paths to it
+    port_t  first_port;    // ports of the paths: first_port to
     path_t  last_path;     // first_port + last_path
-    path_t  path;          // the choice: out_port - first_port
+    path_t  path;          // the chosen path: out_port - first_port
     bool    deliver;       // the next hop is a host
     // bridge
-    port_t  step;          // the same path, as a distance between ports
+    port_t  step;          // path as an offset from first_port
     bit<3>  priority;      // class, from the packet's DSCP
     // clock
     time_t  now;
     // in_port
-    port_t  in_port;       // that the packet came in by, the first time
+    port_t  in_port;       // first ingress port of the packet
     // message
-    bit<8>  message;       // what a copy is to become
-    bit<10> session;       // and where it goes
-    bit<8>  copy_kind;     // and what it begins with
+    bit<8>  message;       // kind of the message that a copy becomes
+    bit<10> session;       // mirror session of the copy
+    bit<8>  copy_kind;     // first byte of the copy
     // neighbour
-    path_t  by_path;       // that a message came by
-    bit<16> relay;         // group of the switches that it is relayed to
+    path_t  by_path;       // path that a message arrived on
+    bit<16> relay;         // multicast group of the switches that it is relayed to
     // length
     bit<16> length;        // of the IP packet
     // fabric
-    bit<8>  hop;           // HOP_HOST, HOP_CHOICE, HOP_OTHER; or zero
+    bit<8>  hop;           // HOP_HOST, HOP_CHOICE, HOP_OTHER, or 0 without a route
     // drill
-    bit<8>  share_a;       // DRILL's candidates: two at random
+    bit<8>  share_a;       // random numbers
     bit<8>  share_b;
-    bit<8>  sample_a;
+    bit<8>  sample_a;      // DRILL's two random paths
     bit<8>  sample_b;
-    bit<32> qlen_a;        // and their queues
+    bit<32> qlen_a;        // and their queue lengths
     bit<32> qlen_b;
-    bit<32> shorter;
-    bit<32> a_longer;      // by which that of a is longer
-    bit<8>  candidate;     // the one with the shorter
+    bit<32> shorter;       // the shorter one of these
+    bit<32> a_longer;      // bytes that qlen_a is longer than qlen_b
+    bit<8>  candidate;     // sample with the shorter queue
     // rlb_adaptive
-    bit<1>  watched;       // the switch before this port can be warned
-    bit<3>  chance;        // the packet may warn if this is zero
-    time_t  since;         // when the packet came for the first time
+    bit<1>  watched;       // the upstream switch of this port can be warned
+    bit<3>  chance;        // the packet may trigger a warning if this is zero
+    time_t  since;         // when the packet first arrived
     time_t  waited;        // time spent recirculating so far
-    bit<32> to_spare;      // time that another pass leaves; below zero if that is none
-    bit<32> window;        // of recirculation, 2^10 ns each
-    bit<32> room;          // bytes to xoff; below zero beyond it
-    bit<32> inflow;        // that others send in a window
+    bit<32> to_spare;      // time left for another recirculation; negative if there is none
+    bit<32> window;        // number of the current window of 2^10 ns
+    bit<32> room;          // bytes below xoff; negative above it
+    bit<32> inflow;        // bytes that the other senders send in a window
     bit<32> budget;        // packets that may recirculate in a window
-    bit<1>  window_full;
-    bit<16> bears;         // what recirculations lack to those from which on a path is suspected
-    path_t  back_path;     // that a packet that came back had chosen
-    port_t  back_step;
-    port_t  fault_at;      // port of the packet
-    bit<32> suspect;       // the same
-    bit<32> fault_window;  // before this one, 2^16 ns each
-    bit<1>  fault;
-    mask_t  fault_bit;
-    mask_t  out_of_use;    // paths that are
+    bit<1>  window_full;   // the budget is used up
+    bit<16> below_average; // fault_average minus recirculations; negative above it
+    path_t  back_path;     // path before the recirculation
+    port_t  back_step;     // that path as an offset from first_port
+    port_t  fault_at;      // port of that path
+    bit<32> suspect;       // that port in 32 bits
+    bit<32> fault_window;  // number of the previous window of 2^16 ns
+    bit<1>  fault;         // the path is faulty
+    mask_t  fault_bit;     // that path as a bit
+    mask_t  out_of_use;    // paths out of use
     bit<32> fault_passes;
     bit<16> fault_port;
     bit<32> fault_packets;
     // rlb
-    bit<32> amount;        // bytes that the ingress queue grows by; feedback is below zero
-    bit<32> qlen;          // ingress_qlen of the port, if it is time to look
-    bit<32> to_warn;       // what it lacks to the threshold; below zero beyond it
-    bit<32> mark;          // bits of a warning or a round trip of a path
-    bit<32> heard;         // paths to the leaf: warned of in the lowest bits; slow, very slow, and slowest above
-    mask_t  to_all;        // paths that are warned of for all leaves
-    mask_t  blocked;       // for this one or all
-    bit<32> in_time;       // what a round trip lacks to that; below zero beyond it
-    bit<32> in_time_2;     // what a round trip lacks to that; below zero beyond it
-    bit<32> in_time_3;     // what a round trip lacks to that; below zero beyond it
+    bit<32> amount;        // growth of the ingress queue in bytes; negative in a report
+    bit<32> qlen;          // ingress_qlen of the port, if it is sampled now
+    bit<32> to_warn;       // bytes below the threshold; negative above it
+    bit<32> mark;          // bits of the path of a warning or a round trip
+    bit<32> path_state;    // paths to the leaf: warned ones in the lowest bits, slow, very slow and slowest ones above
+    mask_t  to_all;        // warned paths for all leaves
+    mask_t  blocked;       // warned paths for this leaf or all leaves
+    bit<32> in_time;       // time that a round trip is below the limit; negative above it
+    bit<32> in_time_2;     // time that a round trip is below the limit; negative above it
+    bit<32> in_time_3;     // time that a round trip is below the limit; negative above it
     bit<1>  found;         // another path is free:
     path_t  other;
-    port_t  other_step;    // the same as a distance between ports
-    bit<1>  gain;          // and takes longer than another pass
-    bit<1>  own_warned;    // the chosen one is not
-    bit<1>  own_slow;      // and takes longer
+    port_t  other_step;    // that path as an offset from first_port
+    bit<1>  waiting_pays;  // that path is slow
+    bit<1>  own_warned;    // the chosen path is warned
+    bit<1>  own_slow;      // the chosen path is slow
     bit<16> passes;        // recirculations so far
     bit<16> may_pass;      // recirculations left
 }
 
 struct egress_metadata_t {
     // bridge
-    bool    ipv4_changed; // the checksum is due
-    bit<32> depth;        // cells that the packet leaves behind in its queue
-    bit<32> cells_16;     // the same in bytes, and a part of the sum
-    bit<32> qlen;
+    bool    ipv4_changed; // the checksum must be updated
+    bit<32> depth;        // cells left in the queue when the packet leaves
+    bit<32> cells_16;     // 16 bytes for each cell, a part of qlen
+    bit<32> qlen;         // bytes left in the queue when the packet leaves
     bit<32> now;
     // mirror
-    bit<10> session;      // of the copy that is made
-    bit<8>  copy_kind;    // what it begins with
+    bit<10> session;      // mirror session of the copy
+    bit<8>  copy_kind;    // first byte of the copy
     // egress_qlen
     bit<1>  queue_due;    // the queue is to be reported to ingress
     // ingress_qlen
     bit<32> departed;
     // fabric
-    leaf_t  own_leaf;     // number of this switch
-    bit<1>  at_leaf;      // it has one
+    leaf_t  own_leaf;     // leaf number of this switch
+    bit<1>  at_leaf;      // this switch is a leaf
     // rtt
     bit<3>  chance;       // the packet is stamped if this is zero
-    time_t  age;          // how far the stamp that waits to be echoed is behind our clock
-    time_t  stamp;        // our clock, with the path in the lowest bits
+    time_t  age;          // age of the stamp that waits to be echoed
+    time_t  stamp;        // current time, with the path in the lowest bits
     // red
     bit<32> above_kmin;
     bit<32> above_kmax;
@@ -366,7 +366,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.inflow = 0;
         meta.budget = 0;
         meta.window_full = 0;
-        meta.bears = 0;
+        meta.below_average = 0;
         meta.back_path = 0;
         meta.back_step = 0;
         meta.fault_at = 0;
@@ -382,7 +382,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.qlen = 0;
         meta.to_warn = 0;
         meta.mark = 0;
-        meta.heard = 0;
+        meta.path_state = 0;
         meta.to_all = 0;
         meta.blocked = 0;
         meta.in_time = 0;
@@ -391,7 +391,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.found = 0;
         meta.other = 0;
         meta.other_step = 0;
-        meta.gain = 0;
+        meta.waiting_pays = 0;
         meta.own_warned = 0;
         meta.own_slow = 0;
         meta.passes = 0;
@@ -405,7 +405,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
     state parse_internal {
         transition select(packet.lookahead<bit<8>>()) {
             INTERNAL_FEEDBACK: parse_feedback;
-            INTERNAL_AGAIN: parse_again;
+            INTERNAL_RECIRCULATED: parse_recirculated;
             default: accept;
         }
     }
@@ -421,14 +421,14 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         transition accept;
     }
 
-    state parse_again {
-        packet.extract(hdr.again);
+    state parse_recirculated {
+        packet.extract(hdr.recirculated);
         packet.extract(hdr.bridge);
-        meta.passes = hdr.again.passes;
+        meta.passes = hdr.recirculated.passes;
         meta.back_path = hdr.bridge.path;
         meta.back_step = 6w0 ++ hdr.bridge.path;
-        meta.since = hdr.again.since;
-        meta.fault_passes = 16w0 ++ hdr.again.passes;
+        meta.since = hdr.recirculated.since;
+        meta.fault_passes = 16w0 ++ hdr.recirculated.passes;
         meta.in_port = hdr.bridge.in_port;
         meta.path = hdr.bridge.path;
         meta.step = 6w0 ++ hdr.bridge.path;
@@ -511,26 +511,26 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
             INTERNAL_PACKET: parse_bridge;
             INTERNAL_FEEDBACK: parse_feedback;
             INTERNAL_MESSAGE: parse_message;
-            INTERNAL_AGAIN: parse_again;
+            INTERNAL_RECIRCULATED: parse_recirculated;
             default: accept;
         }
     }
 
-    // A copy sent to ingress.
+    // A copy for ingress.
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
     }
 
-    // Becomes a message; of what follows nothing but the length matters.
+    // A copy that becomes a message: of the rest, only the length matters.
     state parse_message {
         packet.extract(hdr.message);
         transition accept;
     }
 
     // A recirculated packet.
-    state parse_again {
-        packet.extract(hdr.again);
+    state parse_recirculated {
+        packet.extract(hdr.recirculated);
         transition accept;
     }
 
@@ -576,17 +576,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -601,7 +601,7 @@ control Route(inout headers_t hdr,
         meta.hop = HOP_OTHER;
     }
 
-    // The last hop: messages between switches end here.
+    // The last hop, where messages between switches end.
     @name(".to_host")
     action to_host(port_t port) {
         meta.first_port = port;
@@ -618,7 +618,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -629,14 +629,15 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// From port numbers of the target to those of the topology. Recirculation ports
-// have no entry: recirculated packets carry their first port.
+// Converts the ingress port of the target to its number in the topology.
+// Recirculation ports have no entry: recirculated packets carry their first
+// ingress port.
 control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic) {
     @name(".is_port")
     action is_port(port_t port) {
@@ -644,7 +645,7 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 
     @name(".port_number") @kind("ports")
-    @brief("port of the target to port number of the topology")
+    @brief("port number of the topology for a port of the target")
     table port_number {
         key = { intrinsic.ingress_port : exact @name("ingress_port"); }
         actions = { is_port; NoAction; }
@@ -657,8 +658,8 @@ control Arrive(inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic)
     }
 } // control Arrive
 
-// Only switches may send messages between switches: they are dropped at ports
-// without an entry.
+// Only switches may send messages between switches. Ports to switches have an
+// entry; at other ports such messages are dropped.
 control Neighbour(inout headers_t hdr,
                   inout metadata_t meta,
                   inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -668,18 +669,18 @@ control Neighbour(inout headers_t hdr,
         meta.relay = relay_group;
     }
 
-    action stranger() {
+    action reject() {
         deparser.drop_ctl = 1;
         hdr.cnm.setInvalid();
         hdr.fabric.setInvalid();
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
+    @brief("ports to other switches: the path of each, and the multicast group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
-        actions = { from_switch; @defaultonly stranger; }
-        const default_action = stranger();
+        actions = { from_switch; @defaultonly reject; }
+        const default_action = reject();
         size = 64;
     }
 
@@ -690,16 +691,16 @@ control Neighbour(inout headers_t hdr,
     }
 } // control Neighbour
 
-// DRILL(2,1): of two paths at random and the one that was best last time, the
-// one with the shortest queue. A register answers once per packet: each sample
-// has a copy of the lengths of its own, and the best path is kept with the
-// length that it had when it was last a sample. Some hosts of a leaf may have
-// fewer paths than others: there is a best path for each number of them.
+// DRILL(2,1): of two random paths and the best path of the last packet, the one
+// with the shortest queue. A packet accesses a register once, so each sample
+// has its own copy of the queue lengths, and the best path is stored with the
+// length that it had when it was last a sample. There is a best path for each
+// number of paths, as some hosts of a leaf may have fewer paths than others.
 control Drill(inout headers_t hdr, inout metadata_t meta) {
     @name(".egress_qlen") @index("path,priority:8") @unit("bytes")
-    @brief("bytes queued at the ports of a choice, as last reported, for the first sample")
+    @brief("last reported egress queue length of a path, for the first sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_a;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_a) hear_a = {
+    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_a) store_a = {
         void apply(inout bit<32> qlen) {
             qlen = hdr.feedback.qlen;
         }
@@ -715,7 +716,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".pick_a") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_a_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_a {
         key = {
@@ -728,9 +729,9 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".egress_qlen_copy") @index("path,priority:8") @unit("bytes")
-    @brief("the same for the second sample")
+    @brief("copy of egress_qlen for the second sample")
     Register<bit<32>, bit<6>>(64, 0) egress_qlen_b;
-    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_b) hear_b = {
+    RegisterAction<bit<32>, bit<6>, bit<32>>(egress_qlen_b) store_b = {
         void apply(inout bit<32> qlen) {
             qlen = hdr.feedback.qlen;
         }
@@ -746,7 +747,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".pick_b") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_b_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_b {
         key = {
@@ -759,8 +760,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".drill_best") @index("leaf,path:8") @unit("bytes")
-    @brief("by leaf and the last of the paths that a packet may take: queue of the best of them when it was last a sample, and that path")
-    Register<best_path_t, bit<9>>(512) drill_best; // by the last of the paths
+    @brief("by leaf and last path: queue length of the best path when it was last a sample, and that path")
+    Register<best_path_t, bit<9>>(512) drill_best;
     RegisterAction<best_path_t, bit<9>, port_t>(drill_best) better = {
         void apply(inout best_path_t best, out port_t path) {
             if (meta.shorter < best.qlen || best.path == (bit<32>) meta.candidate) {
@@ -778,7 +779,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action store_queue_a() {
-        hear_a.execute(meta.sample_a[2:0] ++ meta.priority);
+        store_a.execute(meta.sample_a[2:0] ++ meta.priority);
     }
 
     action read_queue_a() {
@@ -800,7 +801,7 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action store_queue_b() {
-        hear_b.execute(meta.sample_b[2:0] ++ meta.priority);
+        store_b.execute(meta.sample_b[2:0] ++ meta.priority);
     }
 
     action read_queue_b() {
@@ -839,9 +840,8 @@ control Drill(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control Drill
 
-// The time, when the round trip that an echo reports would be a long one, and
-// all that is drawn. What is in one action takes one instruction: that is why
-// it is here.
+// Reads the time, computes the limit for the round trip of an echo, and draws
+// all random numbers. They are here because one action takes one instruction.
 control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     Random<bit<8>>() dice_a;
     Random<bit<8>>() dice_b;
@@ -863,7 +863,7 @@ control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t
     }
 
     @name(".Compath") @kind("settings")
-    @brief("whether waiting pays: round-trip times against the time of a recirculation")
+    @brief("limits above which a round-trip time is long, as waiting for a recirculation takes less time")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(9466, 12466, 24466);
@@ -876,12 +876,12 @@ control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t
     }
 } // control Begin
 
-// Counts what arrives and takes off what has left. The queue is held against
-// the threshold of predict; beyond it, one packet in eight, at random, warns
-// the switch before the port.
+// Counts arrivals and reported departures. If the queue is above the threshold
+// of predict, one packet in eight, at random, triggers a warning to the
+// upstream switch.
 control Predict(inout metadata_t meta) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
-    @brief("bytes now buffered that arrived on a port, and when that was last looked at")
+    @brief("buffered bytes by ingress port, and when they were last read")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
@@ -906,7 +906,7 @@ control Predict(inout metadata_t meta) {
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
-    @brief("ports whose ingress queue is watched")
+    @brief("ports whose ingress queue is sampled")
     table Readqlen {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
@@ -927,14 +927,14 @@ control Predict(inout metadata_t meta) {
     }
 
     @name(".predict") @kind("ports") @entries("fabric_ports")
-    @brief("when the switch before a port is warned")
+    @brief("thresholds at which the upstream switch of a port is warned")
     table predict {
         key = {
             meta.in_port[5:0] : exact @name("in_port");
             meta.priority : exact @name("priority");
         }
         actions = { predict_pause; }
-        default_action = predict_pause(0, 0x3fffffff, 0, 0); // other ports have no switch to warn
+        default_action = predict_pause(0, 0x3fffffff, 0, 0); // other ports have no upstream switch
         size = 512;
     }
 
@@ -949,13 +949,13 @@ control Predict(inout metadata_t meta) {
     }
 } // control Predict
 
-// How often the packet may still recirculate; and those fields for egress that
-// are known early.
-control PackUp(inout headers_t hdr,
-               inout metadata_t meta,
-               inout ingress_intrinsic_metadata_for_tm_t tm) {
-    // Eq. 5 in windows of 1024 ns: inflow is what (n-1) senders send in one. A
-    // packet is taken to have 2^11 bytes.
+// Computes how often the packet may still recirculate, and the fields for
+// egress that are known early.
+control FillBridge(inout headers_t hdr,
+                   inout metadata_t meta,
+                   inout ingress_intrinsic_metadata_for_tm_t tm) {
+    // Eq. 5 in windows of 1024 ns: inflow is the bytes that (n-1) senders send
+    // in a window. A packet counts as 2^11 bytes.
     @name(".limit_recirculation") @noWarn("unused")
     action limit_recirculation(
         @value("bytes(rlb.xoff)") bit<32> xoff,
@@ -973,18 +973,18 @@ control PackUp(inout headers_t hdr,
         hdr.bridge.leaf = meta.leaf;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
-        hdr.again.setInvalid();
+        hdr.recirculated.setInvalid();
         meta.in_time = meta.in_time + hdr.fabric.echo;
         meta.in_time_2 = meta.in_time_2 + hdr.fabric.echo;
         meta.in_time_3 = meta.in_time_3 + hdr.fabric.echo;
         meta.room = xoff - meta.qlen;
         meta.inflow = inflow;
-        meta.bears = average - meta.passes;
+        meta.below_average = average - meta.passes;
         meta.window = meta.now >> 10;
     }
 
     @name(".Stoprecir") @kind("settings")
-    @brief("how much recirculation there may be")
+    @brief("limits of recirculation")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(256000, 10240, 3904516, 32, 64);
@@ -1002,71 +1002,72 @@ control PackUp(inout headers_t hdr,
         }
         take_wait();
     }
-} // control PackUp
+} // control FillBridge
 
-// Receives warnings of the next switches, and relays them to those before. All
-// of a window of time expire together; the window begins with the first.
-// Round-trip times are learnt here too, from what destination leaves echo:
-// whether a path to a leaf is slow. That expires with the warnings.
-control HearWarnings(inout headers_t hdr,
-                     inout metadata_t meta,
-                     inout ingress_intrinsic_metadata_for_deparser_t deparser,
-                     inout ingress_intrinsic_metadata_for_tm_t tm) {
+// Receives warnings of downstream switches, and relays them to upstream
+// switches. The warnings of a window of time expire together; the first one
+// begins the window. Also reads the round-trip times that destination leaves
+// echo, and stores which paths to a leaf are slow. This expires with the
+// warnings.
+control ReceiveWarnings(inout headers_t hdr,
+                        inout metadata_t meta,
+                        inout ingress_intrinsic_metadata_for_deparser_t deparser,
+                        inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".warned") @index("leaf") @unit("paths")
-    @brief("paths to a leaf, a bit each: those that were warned of in the lowest bits, the first at the left, and above them those whose latest round trip was long; and when that window of time began")
+    @brief("paths to a leaf as bits: warned paths in the lowest bits, the first path leftmost, and above them slow paths, whose last round-trip time was long; and start of the window of time")
     Register<warned_t, bit<6>>(64) warned;
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
-        void apply(inout warned_t heard) {
-            if (meta.now - heard.since > WINDOW) {
-                heard.since = meta.now;
-                heard.paths = meta.mark;
+        void apply(inout warned_t window) {
+            if (meta.now - window.since > WINDOW) {
+                window.since = meta.now;
+                window.paths = meta.mark;
             } else {
-                heard.paths = heard.paths | meta.mark;
+                window.paths = window.paths | meta.mark;
             }
         }
     };
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_long = {
-        void apply(inout warned_t heard) {
-            if (meta.now - heard.since > HOLD) {
-                heard.since = meta.now;
-                heard.paths = meta.mark;
+        void apply(inout warned_t window) {
+            if (meta.now - window.since > HOLD) {
+                window.since = meta.now;
+                window.paths = meta.mark;
             } else {
-                heard.paths = heard.paths | meta.mark;
+                window.paths = window.paths | meta.mark;
             }
         }
     };
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_short = {
-        void apply(inout warned_t heard) {
-            heard.paths = heard.paths & ~meta.mark;
+        void apply(inout warned_t window) {
+            window.paths = window.paths & ~meta.mark;
         }
     };
     RegisterAction<warned_t, bit<6>, bit<32>>(warned) warned_look = {
-        void apply(inout warned_t heard, out bit<32> now_paths) {
+        void apply(inout warned_t window, out bit<32> now_paths) {
             now_paths = 0;
-            if (meta.now - heard.since <= HOLD) {
-                now_paths = heard.paths[31:0];
+            if (meta.now - window.since <= HOLD) {
+                now_paths = window.paths[31:0];
             }
         }
     };
 
     @name(".warned_all") @index("one") @unit("paths")
-    @brief("the same for warnings that are about all leaves")
+    @brief("warned paths for all leaves, and start of the window of time")
     Register<warned_t, bit<1>>(1) warned_all;
     RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
-        void apply(inout warned_t heard) {
-            if (meta.now - heard.since > WINDOW) {
-                heard.since = meta.now;
-                heard.paths = meta.mark;
+        void apply(inout warned_t window) {
+            if (meta.now - window.since > WINDOW) {
+                window.since = meta.now;
+                window.paths = meta.mark;
             } else {
-                heard.paths = heard.paths | meta.mark;
+                window.paths = window.paths | meta.mark;
             }
         }
     };
     RegisterAction<warned_t, bit<1>, mask_t>(warned_all) warned_all_look = {
-        void apply(inout warned_t heard, out mask_t now_paths) {
+        void apply(inout warned_t window, out mask_t now_paths) {
             now_paths = 0;
-            if (meta.now - heard.since <= HOLD) {
-                now_paths = heard.paths[7:0];
+            if (meta.now - window.since <= HOLD) {
+                now_paths = window.paths[7:0];
             }
         }
     };
@@ -1076,10 +1077,10 @@ control HearWarnings(inout headers_t hdr,
         meta.mark = bits_of_path;
     }
 
-    // Half of the echoes say how long their path is, the others how long it is
-    // not.
+    // Half of the echoes set the classes that their path reaches, the others
+    // clear those that it does not reach.
     @name(".path_bit") @kind("enumeration")
-    @brief("path that a warning came by, or that an echo is about, as bits")
+    @brief("bits of the path that a warning arrived on, or of the path of an echo")
     @fill("(1, 0, path, _, _, _, _, _) : bits_are(path_set(8, path, 1, 8)) for path in 0 .. paths - 1")
     @fill("(0, 1, _, path, 1, 0 < class, 1 < class, 2 < class) : bits_are(pow(2, 15 - path) * (pow(2, 8 * class) - 1) / 255) for path in 0 .. paths - 1, class in 0 .. 3")
     @fill("(0, 1, _, path, 0, 0 < class, 1 < class, 2 < class) : bits_are(pow(2, 15 - path) * (pow(2, 24) - pow(2, 8 * class)) / 255) for path in 0 .. paths - 1, class in 0 .. 3")
@@ -1112,7 +1113,7 @@ control HearWarnings(inout headers_t hdr,
     }
 
     action look_leaf() {
-        meta.heard = warned_look.execute(meta.leaf[5:0]);
+        meta.path_state = warned_look.execute(meta.leaf[5:0]);
     }
 
     table leaf_warned {
@@ -1160,7 +1161,7 @@ control HearWarnings(inout headers_t hdr,
         size = 2;
     }
 
-    // Messages go out, and before all packets.
+    // Messages have the highest priority.
     action relay() {
         hdr.cnm.hops = hdr.cnm.hops - 1;
         tm.mcast_grp_a = meta.relay;
@@ -1169,8 +1170,8 @@ control HearWarnings(inout headers_t hdr,
         deparser.drop_ctl = 0;
     }
 
-    // The copy goes back by the port that the packet came by: mirror session p
-    // leads to port p.
+    // The copy leaves by the packet's ingress port: mirror session p leads to
+    // port p.
     action warn() {
         deparser.mirror_type = 1;
         meta.session = (bit<10>) meta.in_port;
@@ -1178,7 +1179,7 @@ control HearWarnings(inout headers_t hdr,
         meta.message = MESSAGE_WARN;
     }
 
-    // A warning is passed on, or begins with this packet.
+    // Relays a warning, or triggers one with this packet.
     table messages {
         key = {
             hdr.cnm.isValid() : ternary @name("warning");
@@ -1200,7 +1201,7 @@ control HearWarnings(inout headers_t hdr,
     }
 
     action block() {
-        meta.blocked = meta.heard[7:0] | meta.to_all;
+        meta.blocked = meta.path_state[7:0] | meta.to_all;
     }
 
     apply {
@@ -1210,17 +1211,18 @@ control HearWarnings(inout headers_t hdr,
         block();
         messages.apply();
     }
-} // control HearWarnings
+} // control ReceiveWarnings
 
-// Algorithm 1. A packet whose path is warned takes the next one that is not, or
-// waits for its own by recirculation, if the other is slow and its own is not.
+// Algorithm 1. A packet with a warned path takes the next path without a
+// warning. If that path is slow and its own is not, the packet is recirculated
+// instead.
 control Rlb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".take_other")
     action take_other(bit<1> found, path_t path, bit<1> slow, time_t worth) {
         meta.found = found;
-        meta.gain = slow;
+        meta.waiting_pays = slow;
         meta.to_spare = worth - meta.waited;
         meta.other = path;
         meta.other_step = (port_t) path;
@@ -1233,14 +1235,14 @@ control Rlb(inout headers_t hdr,
     }
 
     @name(".own_path") @kind("enumeration")
-    @brief("whether the chosen path is warned, and slow")
+    @brief("whether the chosen path is warned, and whether it is slow")
     @fill("(path, own &&& own, own &&& own) : own_is(1, 1) for path in 0 .. paths - 1, own = path_set(8, path, 1, 8)")
     @fill("(path, own &&& own, _) : own_is(1, 0) for path in 0 .. paths - 1, own = path_set(8, path, 1, 8)")
     table own_path {
         key = {
             meta.path : exact @name("path");
             meta.blocked : ternary @name("blocked");
-            meta.heard[15:8] : ternary @name("slow");
+            meta.path_state[15:8] : ternary @name("slow");
         }
         actions = { own_is; }
         const default_action = own_is(0, 0);
@@ -1248,7 +1250,7 @@ control Rlb(inout headers_t hdr,
     }
 
     @name(".next_path") @kind("enumeration")
-    @brief("next choice of the base scheme, or else the first free path behind it")
+    @brief("next choice of the base scheme, otherwise the first free path after it in cyclic order")
     @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow) : take_other(1, other, 1, 15000) for last in 1 .. paths - 1, path in 0 .. last, k in 0 .. last, other = (path + k) % (last + 1), slow = pow(2, 23 - other)")
     @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow) : take_other(1, other, 1, 3000) for last in 1 .. paths - 1, path in 0 .. last, k in 0 .. last, other = (path + k) % (last + 1), slow = pow(2, 15 - other)")
     @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow) : take_other(1, other, 1, 0) for last in 1 .. paths - 1, path in 0 .. last, k in 0 .. last, other = (path + k) % (last + 1), slow = pow(2, 7 - other)")
@@ -1258,17 +1260,17 @@ control Rlb(inout headers_t hdr,
             meta.last_path : exact @name("last_path");
             meta.candidate[2:0] : exact @name("next_choice");
             meta.blocked : ternary @name("blocked");
-            meta.heard[31:8] : ternary @name("slow");
+            meta.path_state[31:8] : ternary @name("slow");
         }
         actions = { take_other; }
         const default_action = take_other(0, 0, 0, 0);
         size = 812;
     }
 
-    // Paths that are out of use until the controller clears their bit; the
-    // first path is the leftmost bit.
+    // Paths out of use until the controller clears their bit; the first path is
+    // the leftmost bit.
     @name(".faulty") @index("one") @unit("paths")
-    @brief("paths out of use until the controller clears their bit, the first at the left")
+    @brief("paths out of use until the controller clears their bit; the first path is the leftmost bit")
     Register<mask_t, bit<1>>(1, 0) faulty;
     RegisterAction<mask_t, bit<1>, mask_t>(faulty) take_out = {
         void apply(inout mask_t paths, out mask_t now_paths) {
@@ -1277,10 +1279,10 @@ control Rlb(inout headers_t hdr,
         }
     };
 
-    // Packets that came back in the running window, to hold against Eq. 5's
+    // Packets that returned in the current window, compared with Eq. 5's
     // budget.
     @name(".window_packets") @index("one") @unit("packets")
-    @brief("packets that came back from recirculation in a window of 1024 ns, and its number")
+    @brief("packets that returned from recirculation in a window of 1024 ns, and its number")
     Register<window_t, bit<1>>(1) window_packets;
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) count_return = {
         void apply(inout window_t count, out bit<1> full) {
@@ -1305,10 +1307,10 @@ control Rlb(inout headers_t hdr,
         }
     };
 
-    // Algorithm 2: a port for which packets pass too often in two windows
-    // running is faulty.
+    // Algorithm 2: a port is faulty if packets are recirculated for it too
+    // often in two consecutive windows.
     @name(".suspect_port") @index("one") @unit("port")
-    @brief("port for which a packet last passed too often, and the window of 65 µs")
+    @brief("last port for which a packet was recirculated too often, and number of its window of 65 µs")
     Register<suspect_t, bit<1>>(1) suspect_port;
     RegisterAction<suspect_t, bit<1>, bit<1>>(suspect_port) suspect_again = {
         void apply(inout suspect_t last, out bit<1> twice) {
@@ -1345,7 +1347,7 @@ control Rlb(inout headers_t hdr,
     }
 
     @name(".fault_path") @kind("enumeration")
-    @brief("path of a packet that is evidence of a fault, as a bit")
+    @brief("bit of the faulty path")
     @fill("(1, path) : fault_bit_is(path_set(8, path, 1, 8)) for path in 0 .. paths - 1")
     table fault_path {
         key = {
@@ -1367,7 +1369,7 @@ control Rlb(inout headers_t hdr,
         meta.fault_window = meta.fault_window - 1;
     }
 
-    action tell_fault() {
+    action report_fault() {
         deparser.digest_type = 1;
         meta.fault_port = meta.suspect[15:0];
         meta.fault_packets = 1;
@@ -1388,34 +1390,34 @@ control Rlb(inout headers_t hdr,
         forwarded.count();
     }
 
-    @name(".forward_other") @counter("reroutes", "packets", "packets that left a warned path for another")
+    @name(".forward_other") @counter("reroutes", "packets", "packets rerouted from a warned path to another path")
     action forward_other() {
         forwarded.count();
         meta.step = meta.other_step;
         meta.path = meta.other;
     }
 
-    @name(".forward_later") @counter("recirculations", "packets", "times a packet waited for a warned path by recirculation")
+    @name(".forward_later") @counter("recirculations", "packets", "recirculations of packets that waited for a warned path")
     action forward_later() {
         forwarded.count();
-        hdr.again.setValid();
-        hdr.again.kind = INTERNAL_AGAIN;
-        hdr.again.passes = meta.passes + 1;
-        hdr.again.since = meta.since;
+        hdr.recirculated.setValid();
+        hdr.recirculated.kind = INTERNAL_RECIRCULATED;
+        hdr.recirculated.passes = meta.passes + 1;
+        hdr.recirculated.since = meta.since;
         meta.first_port = RECIRCULATION_PORT;
         meta.step = 0;
     }
 
     @name(".Forwardtype") @kind("constant")
-    @brief("fwd_flag: direct, another path, or later")
+    @brief("fwd_flag: forward on the chosen path, on another path, or recirculate")
     table Forwardtype {
         key = {
             meta.found : ternary @name("other_path");
-            meta.gain : ternary @name("waiting_pays");
+            meta.waiting_pays : ternary @name("waiting_pays");
             meta.may_pass : ternary @name("may_pass");
             meta.to_spare[31:31] : ternary @name("too_long");
             meta.window_full : ternary @name("window_full");
-            meta.budget : ternary @name("budget"); // none, or below zero: not even the first in a window
+            meta.budget : ternary @name("budget"); // 0 or negative: not even the first packet of a window
             meta.own_warned : ternary @name("warned");
             meta.own_slow : ternary @name("slow");
         }
@@ -1453,13 +1455,13 @@ control Rlb(inout headers_t hdr,
         window_use.apply();
         note_pass();
         prepare_suspect();
-        if (meta.bears[15:15] == 1) {
+        if (meta.below_average[15:15] == 1) {
             meta.fault = suspect_again.execute(0);
         }
         fault_path.apply();
         meta.out_of_use = take_out.execute(0);
         if (meta.fault == 1) {
-            tell_fault();
+            report_fault();
         }
         block_faulty();
         own_path.apply();
@@ -1469,8 +1471,8 @@ control Rlb(inout headers_t hdr,
     }
 } // control Rlb
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout metadata_t meta, inout ingress_intrinsic_metadata_for_tm_t tm) {
     @name(".send")
     action send(port_t port) {
@@ -1478,7 +1480,7 @@ control Send(inout metadata_t meta, inout ingress_intrinsic_metadata_for_tm_t tm
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly NoAction; }
@@ -1502,8 +1504,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Begin() begin;
     Drill() drill;
     Predict() predict;
-    PackUp() pack_up;
-    HearWarnings() hear_warnings;
+    FillBridge() fill_bridge;
+    ReceiveWarnings() receive_warnings;
     Rlb() rlb;
     Send() send;
 
@@ -1514,8 +1516,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         begin.apply(meta, parsed);
         drill.apply(hdr, meta);
         predict.apply(meta);
-        pack_up.apply(hdr, meta, tm);
-        hear_warnings.apply(hdr, meta, deparser, tm);
+        fill_bridge.apply(hdr, meta, tm);
+        receive_warnings.apply(hdr, meta, deparser, tm);
         rlb.apply(hdr, meta, deparser);
         send.apply(meta, tm);
     }
@@ -1534,7 +1536,7 @@ control Depth(inout egress_metadata_t meta,
         meta.qlen = meta.qlen + meta.cells_16;
     }
 
-    // The lowest bits are for paths.
+    // The lowest bits of a stamp are its path.
     action read_clock() {
         meta.now = parsed.global_tstamp[31:0] & ~32w7;
     }
@@ -1548,13 +1550,13 @@ control Depth(inout egress_metadata_t meta,
     }
 } // control Depth
 
-// Reports to ingress how long the queue is behind a packet with a choice of
-// paths, at most once per interval.
+// Reports the queue length that a packet leaves to ingress, if the packet has
+// several paths, at most once per interval and queue.
 control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".queue_told_at") @index("port,priority:8") @unit("ns")
-    @brief("in egress: when a queue was last reported to ingress")
+    @brief("in egress: time of the last report of a queue to ingress")
     Register<time_t, bit<9>>(512, 0) queue_told_at;
-    RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) tell_again = {
+    RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
             if (meta.now - last > FEEDBACK_INTERVAL) {
                 last = meta.now;
@@ -1568,17 +1570,18 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
 
     apply {
         if (hdr.bridge.hop == HOP_CHOICE) {
-            meta.queue_due = tell_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
+            meta.queue_due = report_again.execute(queue.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
         }
     }
 } // control ReportQueue
 
-// The packet no longer counts at its ingress port. What has left is reported
-// once per interval, so that ingress counts up to an interval's bytes too many;
-// what ingress has forgotten is not reported.
+// Subtracts a packet that leaves from its ingress queue. The bytes that have
+// left are reported once per interval, so that ingress counts up to an
+// interval's bytes too many. Bytes that ingress no longer counts are not
+// reported.
 control Depart(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
-    @brief("in egress: bytes from a port that have left and are not yet reported, below zero, and when some were last")
+    @brief("in egress: negative sum of the bytes of an ingress port that have left and are not yet reported, and the time of the last report")
     Register<departed_t, bit<9>>(512) departed;
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
@@ -1615,7 +1618,7 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 } // control Depart
 
-// Makes the copy.
+// Makes the copy that reports queues to ingress.
 control SendFeedback(inout egress_metadata_t meta,
                      inout egress_intrinsic_metadata_for_deparser_t deparser) {
     apply {
@@ -1627,18 +1630,18 @@ control SendFeedback(inout egress_metadata_t meta,
     }
 } // control SendFeedback
 
-// The header between leaves: the destination leaf learns from it and takes it
-// off, the source leaf puts it on packets that carry a report. Leaves have
-// themselves as the default action of leaf_role, other switches nothing. One
-// packet in eight is stamped, at random; the lowest bits of a stamp, and of its
-// echo, are the path.
+// The header between leaves. The source leaf adds it to packets that carry a
+// report. The destination leaf reads and removes it. At a leaf, the default
+// action of leaf_role sets the leaf's number; at other switches it is NoAction.
+// One packet in eight, at random, gets a time stamp. The lowest bits of a stamp
+// and of its echo are the path.
 control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<3>>() dice;
 
-    // The stamp that waits at this leaf for a packet to take it back to another
-    // one: how far it is behind our clock.
+    // The stamp that waits at this leaf for a packet that returns it to its
+    // leaf: its age on arrival by the clock of this leaf.
     @name(".echo_age") @index("leaf") @unit("ns")
-    @brief("in egress: how far that stamp is behind the clock")
+    @brief("in egress: age of the stamp that waits to be echoed to a leaf")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -1659,14 +1662,14 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("a leaf's own number, and how often it measures each path")
+    @brief("number of this leaf, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
         size = 1;
     }
 
-    // Ingress has written the source leaf there.
+    // Ingress has written the source leaf into hdr.bridge.leaf.
     action keep_echo() {
         keep_age.execute(hdr.bridge.leaf[5:0]);
     }
@@ -1696,7 +1699,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
         hdr.fabric.setInvalid();
     }
 
-    // A header without a stamp or an echo is not marked as having one.
+    // stamped and echoed are 0 in a header without a stamp or an echo.
     action put_on(bit<1> stamped, bit<1> echoed) {
         hdr.fabric.setValid();
         hdr.fabric.ether_type = hdr.ethernet.ether_type;
@@ -1739,7 +1742,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 
     @name(".stamp_path") @kind("enumeration")
-    @brief("stamp that says the path of a packet")
+    @brief("stamp with the path of the packet in its lowest bits")
     @fill("(path) : stamp_is(path) for path in 0 .. paths - 1")
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }
@@ -1757,12 +1760,12 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 } // control Fabric
 
-// Makes a copy into a message to the switch before us. What it was a copy of
-// follows, as padding.
+// Turns a copy into a message to the upstream switch. The packet follows as
+// padding.
 control Warn(inout headers_t hdr, inout egress_intrinsic_metadata_for_deparser_t deparser) {
     DirectCounter<bit<32>>(CounterType_t.PACKETS) warnings_sent;
 
-    @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent, by the entry of their port")
+    @name(".warn_upstream") @counter("warnings_sent", "messages", "warnings sent through a port, by its entry")
     action warn_upstream(
         @value("node.mac") bit<48> mac,
         @value("node.id") bit<16> switch_id,
@@ -1785,17 +1788,17 @@ control Warn(inout headers_t hdr, inout egress_intrinsic_metadata_for_deparser_t
         hdr.ethernet.ether_type = ETHERTYPE_LOCAL;
     }
 
-    action nobody() {
+    action no_switch() {
         warnings_sent.count();
         deparser.drop_ctl = 1;
     }
 
     @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
-    @brief("contents of the warnings of a port")
+    @brief("contents of the warnings sent through a port")
     table cnm_out {
         key = { hdr.message.port : exact @name("egress_port"); }
-        actions = { warn_upstream; @defaultonly nobody; }
-        const default_action = nobody();
+        actions = { warn_upstream; @defaultonly no_switch; }
+        const default_action = no_switch();
         size = 64;
         counters = warnings_sent;
     }
@@ -1805,14 +1808,15 @@ control Warn(inout headers_t hdr, inout egress_intrinsic_metadata_for_deparser_t
     }
 } // control Warn
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
-    // The ramp is a mask of dice: a packet is marked if its depth above kmin is
-    // larger than what is left of them. Its inverse is the probability per
-    // cell.
+    // The ramp is a mask for a random number. A packet is marked if the depth
+    // minus kmin exceeds the masked number. The probability per cell is 1 /
+    // (ramp + 1).
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<32> kmin,
@@ -1929,7 +1933,7 @@ control EgressDeparser(packet_out packet, inout headers_t hdr, in egress_metadat
             });
         }
         packet.emit(hdr.feedback);
-        packet.emit(hdr.again);
+        packet.emit(hdr.recirculated);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.cnm);
         packet.emit(hdr.fabric);

@@ -5,7 +5,7 @@
 //
 // Time is in nanoseconds; queue depths of the target are in cells of 80 bytes,
 // queue lengths in registers are in bytes. Ingress and egress share no
-// register: what ingress knows of queues, egress has sent it.
+// register: egress reports queue lengths to ingress in copies of packets.
 
 #include <core.p4>
 #include <tna.p4>
@@ -17,7 +17,7 @@ typedef bit<3> path_t;
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 
-// Kinds of packets between pipelines of one switch, in their first byte.
+// Kind of a packet between the pipelines of a switch: its first byte.
 const bit<8> INTERNAL_PACKET = 0;
 const bit<2> ECN_CE = 3;
 
@@ -55,7 +55,7 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// From ingress to egress of the same packet.
+// What ingress passes to egress with a packet.
 header bridge_t {
     bit<8>          kind;     // INTERNAL_PACKET
     @padding bit<5> pad0;
@@ -75,22 +75,22 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;       // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port; // the ports of the choice are first_port to
+    leaf_t  leaf;       // destination leaf, if there are several paths to it
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // bridge
-    port_t  step;       // the same path, as a distance between ports
+    port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
     // share
-    bit<8>  last;       // the same as last_path
-    bit<8>  share;      // which path, of 256 parts
+    bit<8>  last;       // last_path in 8 bits
+    bit<8>  share;      // selects the path: a hash or random number
 }
 
 struct egress_metadata_t {
     // bridge
-    bool    ipv4_changed; // the checksum is due
-    bit<32> depth;        // cells that the packet leaves behind in its queue
+    bool    ipv4_changed; // the checksum must be updated
+    bit<32> depth;        // cells left in the queue when the packet leaves
     // red
     bit<32> above_kmin;
     bit<32> above_kmax;
@@ -168,17 +168,17 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         transition accept;
     }
 
-    // Nothing is read behind Ethernet.
+    // Egress reads no header after Ethernet.
     state parse_arp {
         transition accept;
     }
 } // parser EgressParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address. Packets that no host sent have no destination, and are dropped here
-// unless another control forwards them.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address. Messages of switches have no destination; they are
+// dropped here unless another control forwards them.
 control Route(inout headers_t hdr,
               inout metadata_t meta,
               inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -200,7 +200,7 @@ control Route(inout headers_t hdr,
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -211,13 +211,13 @@ control Route(inout headers_t hdr,
     apply {
         route.apply();
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             meta.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// Each packet takes a path at random: hosts have to bear with reordering.
+// Each packet takes a random path. Hosts must tolerate reordering.
 control Rps(inout metadata_t meta) {
     Random<bit<8>>() dice;
 
@@ -228,7 +228,7 @@ control Rps(inout metadata_t meta) {
     }
 
     @name(".sprayed_path") @kind("enumeration")
-    @brief("path that each of 256 shares of the hash takes, by number of paths")
+    @brief("path for each of the 256 values of a hash or random number, by number of paths")
     @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : sprayed_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table sprayed_path {
         key = {
@@ -246,8 +246,8 @@ control Rps(inout metadata_t meta) {
     }
 } // control Rps
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target.
 control Send(inout headers_t hdr,
              inout metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -262,7 +262,7 @@ control Send(inout headers_t hdr,
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; @defaultonly unknown_port; }
@@ -308,14 +308,15 @@ control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intri
     }
 } // control Depth
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<32>>() random;
 
-    // The ramp is a mask of dice: a packet is marked if its depth above kmin is
-    // larger than what is left of them. Its inverse is the probability per
-    // cell.
+    // The ramp is a mask for a random number. A packet is marked if the depth
+    // minus kmin exceeds the masked number. The probability per cell is 1 /
+    // (ramp + 1).
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<32> kmin,

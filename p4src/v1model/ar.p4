@@ -63,19 +63,19 @@ struct metadata_t {
     // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    port_t  first_port;   // the ports of the choice are first_port to
+    port_t  first_port;   // ports of the paths: first_port to
     path_t  last_path;    // first_port + last_path
-    path_t  path;         // the choice: out_port - first_port
+    path_t  path;         // the chosen path: out_port - first_port
     // l4
     bit<32> l4_ports;     // source and destination
     // changed
-    bool    ipv4_changed; // the checksum is due
+    bool    ipv4_changed; // the checksum must be updated
     // hash
     bit<32> flow_hash;    // of the five-tuple
     // egress_qlen
-    bit<32> queued;       // bytes that this packet has in egress_qlen
+    bit<32> queued;       // bytes of this packet that egress_qlen counts
     // ar
-    bit<32> bands;        // of a byte of queue, in 2^-32
+    bit<32> bands;        // per byte of queue length, in 2^-32
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -120,24 +120,24 @@ bit<32> flow_cell(in bit<32> flow_hash) {
     return (bit<32>) flow_hash[11:0];
 }
 
-// Bytes of each class now buffered that leave on a port, where there is a
-// choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target reports an empty queue, so that what was
-// dropped in between is forgotten. Clones are never counted: their metadata is
-// zero.
+// Buffered bytes of each class by egress port, of packets with several paths.
+// Ingress adds the length of an admitted packet, and egress subtracts it.
+// Egress sets the sum to zero when the target reports an empty queue, so that
+// packets dropped in between do not count for ever. Clones are not counted:
+// their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// The path of each flow, plus one; zero is a flow not seen before.
+// Path of each flow, plus one. Zero is a flow without a packet so far.
 @name(".ar_path") @index("flow") @unit("path")
 @brief("path of a flow, plus one")
 register<bit<8>>(4096) ar_path;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -157,7 +157,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -170,13 +170,13 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// The fields that identify a flow.
+// Hash of the fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -187,7 +187,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -197,8 +197,9 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// Of all paths, one with a queue in the lowest band: the flow's own if that is
-// one, or else the first from a random one on.
+// Chooses a path whose queue is in the lowest band: the path of the flow if it
+// is one of them, otherwise the first of them after a random path, in cyclic
+// order.
 control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     path_t candidate;
     bit<8> band;
@@ -209,7 +210,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     }
 
     @name(".ar") @kind("settings")
-    @brief("width of a band, as bands of a byte in 2^-32")
+    @brief("bands per byte of queue length, in 2^-32")
     table ar {
         actions = { set_ar; }
         default_action = set_ar(268436);
@@ -295,8 +296,8 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     }
 } // control Ar
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -304,7 +305,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -338,7 +339,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -350,12 +351,13 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Dequeue
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 
-    // The ramp is the probability per unit of depth in 2^-32.
+    // The ramp is the probability of a mark per unit of depth, in 2^-32.
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<19> kmin,
@@ -399,7 +401,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

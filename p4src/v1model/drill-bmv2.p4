@@ -14,7 +14,7 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// The metadata that recirculated packets and clones keep.
+// Field lists: the metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     recirculation = 1,
@@ -29,7 +29,7 @@ const port_t RECIRCULATION_PORT = 509;
 const bit<32> INGRESS_CLONE = 1; // standard_metadata.instance_type
 const bit<32> EGRESS_CLONE = 2;
 const bit<16> OPCODE_PFC = 0x0101;
-const time_t FORGET = 1000000; // a queue without arrivals that long counts as empty
+const time_t FORGET = 1000000; // a queue without arrivals for this time counts as empty
 const bit<8> MESSAGE_PAUSE = 6;
 const bit<8> MESSAGE_RESUME = 7;
 const bit<2> ECN_CE = 3;
@@ -68,11 +68,11 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// IEEE 802.1Qbb: how long each class is to pause, in units of 512 bit times.
+// IEEE 802.1Qbb: pause time of each class, in units of 512 bit times.
 header pfc_t {
     bit<16> opcode;
     bit<8>  reserved;
-    bit<8>  classes;  // that are meant, class 0 at the right
+    bit<8>  classes;  // bits of the classes with a valid time; bit 0 is class 0
     bit<16> pause_0;
     bit<16> pause_1;
     bit<16> pause_2;
@@ -94,40 +94,40 @@ struct metadata_t {
     // base
     bit<32> dst_addr;         // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;             // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port;       // the ports of the choice are first_port to
+    leaf_t  leaf;             // destination leaf, if there are several paths to it
+    port_t  first_port;       // ports of the paths: first_port to
     path_t  last_path;        // first_port + last_path
-    path_t  path;             // the choice: out_port - first_port
+    path_t  path;             // the chosen path: out_port - first_port
     // clock
     @field_list(keep.recirculation)
     time_t  now;
     // in_port
     @field_list(keep.recirculation)
-    port_t  in_port;          // that the packet came in by, the first time
+    port_t  in_port;          // first ingress port of the packet
     // recirculation
     @field_list(keep.recirculation)
     bit<16> passes;           // recirculations so far
     @field_list(keep.recirculation)
-    path_t  first_choice;     // path of a recirculated packet
+    path_t  first_choice;     // path before the recirculation
     @field_list(keep.recirculation)
-    bit<32> recirc_mark;      // recirc_sent when this packet was the last
-    bool    again;            // it is to be recirculated
+    bit<32> recirc_mark;      // recirc_sent when this packet was sent there
+    bool    recirculate;      // the packet will be recirculated
     // message
     @field_list(keep.message)
-    bit<8>  message;          // what a clone is to become
+    bit<8>  message;          // kind of the message that a clone becomes
     @field_list(keep.message)
     bit<3>  message_priority;
     // changed
-    bool    ipv4_changed;     // the checksum is due
+    bool    ipv4_changed;     // the checksum must be updated
     // ingress_qlen
     @field_list(keep.recirculation)
-    bit<32> counted;          // bytes that this packet has in ingress_qlen
-    bit<32> qlen;             // of its ingress port
+    bit<32> counted;          // bytes of this packet that ingress_qlen counts
+    bit<32> qlen;             // ingress_qlen of its port
     // egress_qlen
-    bit<32> queued;           // bytes that this packet has in egress_qlen
+    bit<32> queued;           // bytes of this packet that egress_qlen counts
     // pfc_emulated
     @field_list(keep.recirculation)
-    bit<32> xon;              // length of ingress_qlen that ends a pause
+    bit<32> xon;              // ingress_qlen at which RESUME is sent
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -164,52 +164,53 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
     return (bit<32>) (port ++ priority);
 }
 
-// Bytes ever sent to the recirculation port, and how many of them have come
-// back: the difference is its queue. Each packet brings its own mark, so that a
-// lost one is forgotten as soon as the next returns.
+// Bytes sent to the recirculation port so far, and those that have returned.
+// The difference is its queue length. Each packet carries the sum at which it
+// was sent, so that a lost packet does not count any more when the next one
+// returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
-@brief("bytes ever sent to the recirculation port")
+@brief("bytes sent to the recirculation port so far")
 register<bit<32>>(1) recirc_sent;
 @name(".recirc_returned") @index("one") @unit("bytes")
-@brief("how many of them are back; the difference is its queue")
+@brief("bytes that have returned from the recirculation port; recirc_sent minus this is its queue length")
 register<bit<32>>(1) recirc_returned;
 
-// Until when each class of a port is paused. What is over is kept, for it is
-// also when the port went on: pause_seen falls with the first packet that was
-// not in the queue then.
+// Time until which each class of a port is paused. A past time is kept: it is
+// when the port resumed. The first packet that was enqueued after that time
+// clears pause_seen.
 @name(".paused_until") @index("port,priority:8") @unit("us")
-@brief("until when a class of a port is paused; the time of the resumption once that is past")
+@brief("time until which a class of a port is paused; a past time is when the port resumed")
 register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
-@brief("packets that the last pause held up may still be queued")
+@brief("packets that the last PAUSE delayed may still be queued")
 register<bit<8>>(512) pause_seen;
 
-// Bytes of each class now buffered that arrived on a port. Ingress adds what it
-// admits and marks the packet with it, egress subtracts the mark; a packet that
-// recirculates stays counted. A port without arrivals for the time FORGET
-// starts from zero again, in case packets were dropped in between.
+// Buffered bytes of each class by ingress port. Ingress adds the length of an
+// admitted packet and stores it in the packet's metadata. Egress subtracts it.
+// A recirculated packet stays counted. After a time FORGET without arrivals the
+// sum starts from zero, in case packets were dropped in between.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that arrived on a port")
+@brief("buffered bytes by ingress port")
 register<bit<32>>(512) ingress_qlen;
 
-// Bytes of each class now buffered that leave on a port, where there is a
-// choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target reports an empty queue, so that what was
-// dropped in between is forgotten. Clones are never counted: their metadata is
-// zero.
+// Buffered bytes of each class by egress port, of packets with several paths.
+// Ingress adds the length of an admitted packet, and egress subtracts it.
+// Egress sets the sum to zero when the target reports an empty queue, so that
+// packets dropped in between do not count for ever. Clones are not counted:
+// their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// When PAUSE was last sent to the peer of a port; zero if it may send.
+// When PAUSE was last sent to the peer of a port; zero if it is not paused.
 @name(".pausing_since") @index("port,priority:8") @unit("us")
-@brief("when PAUSE was last sent to the peer of a port; 0 if it may send")
+@brief("when PAUSE was last sent to the peer of a port; 0 if it is not paused")
 register<time_t>(512) pausing_since;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -230,7 +231,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -243,18 +244,18 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// A recirculated packet has no time and no port of its own.
+// A recirculated packet keeps the time and the ingress port of its metadata.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
-            // What the controller sends counts at port 0, which is none.
+            // Packets of the controller count at port 0, which is not a port.
             meta.in_port = standard_metadata.ingress_port < 64 ? standard_metadata.ingress_port : 0;
         } else {
             recirc_returned.write(0, meta.recirc_mark);
@@ -262,8 +263,8 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Recirculates a packet.
-control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Sends a packet to the recirculation port.
+control ToRecirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
         meta.recirc_mark = meta.recirc_mark + standard_metadata.packet_length;
@@ -272,20 +273,20 @@ control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata
         meta.first_choice = meta.path;
         meta.out_port = RECIRCULATION_PORT;
     }
-} // control Again
+} // control ToRecirculation
 
 // Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
-    // Time of 512 bits on the link of the port, in 1/1024.
+    // Time of 512 bits on the link of the port, in 1/1024 of a time unit.
     @name(".pause_unit")
     action pause_unit(@value("quantum(rate)") time_t unit) {
         quantum = unit;
     }
 
     @name(".pfc_port") @kind("ports") @entries("all_ports")
-    @brief("time of 512 bits on the link of a port, in 1/1024")
+    @brief("time of 512 bits on the link of a port, in 1/1024 of a time unit")
     table pfc_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }
@@ -309,7 +310,7 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -319,11 +320,11 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// DRILL(2,1): of two paths at random and the one that was best last time, the
-// one with the shortest queue.
+// DRILL(2,1): of two random paths and the best path of the last packet, the one
+// with the shortest queue.
 control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
-    @brief("path that was best last time")
+    @brief("best path of the last packet to a leaf")
     register<bit<8>>(64) drill_best;
 
     apply {
@@ -356,15 +357,15 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Drill
 
-// Sends PAUSE to the peer of the ingress port, and repeats it while the queue
-// stays long, before the pause expires. One packet makes one message: another
-// one puts this off to the next packet.
+// Requests a PAUSE for the peer of the ingress port when the queue is long, and
+// repeats it before the pause expires. A packet can trigger one message only:
+// if it triggers another one, PAUSE is sent with the next packet.
 control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".arrived_at") @index("port,priority:8") @unit("us")
-    @brief("when a packet of a class last arrived on a port; only where no scheme on top counts arrivals")
+    @brief("arrival time of the last packet of a class on a port; only without a scheme on top that counts arrivals")
     register<time_t>(512) arrived_at;
 
-    bool ask;
+    bool pause_due;
 
     action count_arrival() {
         time_t last;
@@ -384,7 +385,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
         time_t since;
         pausing_since.read(since, queue_cell(meta.in_port, standard_metadata.priority));
         meta.xon = xon;
-        ask = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
+        pause_due = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
     }
 
     @name(".pfc_threshold") @kind("ports") @entries("all_ports") @sessions("all_ports")
@@ -402,9 +403,9 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     apply {
         if (meta.passes == 0) {
             count_arrival();
-            ask = false;
+            pause_due = false;
             pfc_threshold.apply();
-            if (ask && meta.message == 0) {
+            if (pause_due && meta.message == 0) {
                 pausing_since.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
                 meta.message = MESSAGE_PAUSE;
                 meta.message_priority = standard_metadata.priority;
@@ -414,15 +415,15 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 } // control AskToPause
 
-// Holds packets for a paused port by recirculation, a limited number of times.
+// Recirculates packets for a paused port, a limited number of times.
 control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
     action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
-        meta.again = meta.passes < most;
+        meta.recirculate = meta.passes < most;
     }
 
     @name(".hold") @kind("settings")
-    @brief("how often a packet may be held")
+    @brief("how often a packet may be recirculated for a paused port")
     table hold {
         actions = { hold_packet; }
         default_action = hold_packet(1000);
@@ -443,8 +444,8 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 } // control Hold
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -452,7 +453,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -474,7 +475,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     AskToPause() ask_to_pause;
     Drill() drill;
     Hold() hold;
-    Again() again;
+    ToRecirculation() to_recirculation;
     Enqueue() enqueue;
     Send() send;
 
@@ -491,8 +492,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
             meta.out_port = meta.first_port + (port_t) meta.path;
         }
         hold.apply(meta, standard_metadata);
-        if (meta.again) {
-            again.apply(meta, standard_metadata);
+        if (meta.recirculate) {
+            to_recirculation.apply(meta, standard_metadata);
         } else {
             if (meta.last_path > 0) {
                 enqueue.apply(meta, standard_metadata);
@@ -502,15 +503,15 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// The end of the recirculation port.
-control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Recirculates a packet at the end of the recirculation port's queue.
+control Recirculate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         recirculate_preserving_field_list(keep.recirculation);
     }
-} // control PassAgain
+} // control Recirculate
 
-// The packet no longer counts at its ingress port.
+// Subtracts a packet that leaves from its ingress queue.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
@@ -521,7 +522,7 @@ control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Depart
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -533,7 +534,7 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Dequeue
 
-// Makes a clone into a PFC frame for the peer of its port.
+// Turns a clone into a PFC frame for the peer of its port.
 control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.message == MESSAGE_PAUSE || meta.message == MESSAGE_RESUME) {
@@ -559,7 +560,7 @@ control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control PauseFrame
 
-// Sends RESUME to the peer of the ingress port once its queue is short.
+// Sends RESUME to the peer of the ingress port when its queue is short again.
 control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
@@ -575,12 +576,13 @@ control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Resume
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 
-    // The ramp is the probability per unit of depth in 2^-32.
+    // The ramp is the probability of a mark per unit of depth, in 2^-32.
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<19> kmin,
@@ -614,7 +616,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
 control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PauseFrame() pause_frame;
-    PassAgain() pass_again;
+    Recirculate() recirculate;
     Depart() depart;
     Dequeue() dequeue;
     Resume() resume;
@@ -624,7 +626,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
             pause_frame.apply(hdr, meta);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            pass_again.apply(meta, standard_metadata);
+            recirculate.apply(meta, standard_metadata);
         } else {
             depart.apply(meta, standard_metadata);
             dequeue.apply(meta, standard_metadata);
@@ -636,7 +638,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

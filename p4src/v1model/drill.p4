@@ -62,14 +62,14 @@ struct metadata_t {
     // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;         // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port;   // the ports of the choice are first_port to
+    leaf_t  leaf;         // destination leaf, if there are several paths to it
+    port_t  first_port;   // ports of the paths: first_port to
     path_t  last_path;    // first_port + last_path
-    path_t  path;         // the choice: out_port - first_port
+    path_t  path;         // the chosen path: out_port - first_port
     // changed
-    bool    ipv4_changed; // the checksum is due
+    bool    ipv4_changed; // the checksum must be updated
     // egress_qlen
-    bit<32> queued;       // bytes that this packet has in egress_qlen
+    bit<32> queued;       // bytes of this packet that egress_qlen counts
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -100,19 +100,19 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
     return (bit<32>) (port ++ priority);
 }
 
-// Bytes of each class now buffered that leave on a port, where there is a
-// choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target reports an empty queue, so that what was
-// dropped in between is forgotten. Clones are never counted: their metadata is
-// zero.
+// Buffered bytes of each class by egress port, of packets with several paths.
+// Ingress adds the length of an admitted packet, and egress subtracts it.
+// Egress sets the sum to zero when the target reports an empty queue, so that
+// packets dropped in between do not count for ever. Clones are not counted:
+// their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -133,7 +133,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -146,13 +146,13 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -162,11 +162,11 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// DRILL(2,1): of two paths at random and the one that was best last time, the
-// one with the shortest queue.
+// DRILL(2,1): of two random paths and the best path of the last packet, the one
+// with the shortest queue.
 control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
-    @brief("path that was best last time")
+    @brief("best path of the last packet to a leaf")
     register<bit<8>>(64) drill_best;
 
     apply {
@@ -199,8 +199,8 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Drill
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -208,7 +208,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -240,7 +240,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -252,12 +252,13 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Dequeue
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 
-    // The ramp is the probability per unit of depth in 2^-32.
+    // The ramp is the probability of a mark per unit of depth, in 2^-32.
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<19> kmin,
@@ -301,7 +302,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

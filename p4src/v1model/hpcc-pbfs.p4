@@ -12,7 +12,7 @@
 typedef bit<9> port_t;
 typedef bit<3> path_t;
 
-// The metadata that recirculated packets and clones keep.
+// Field lists: the metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     message = 2
@@ -73,11 +73,11 @@ header udp_t {
     bit<16> checksum;
 }
 
-// Telemetry as HPCC has it: five records of 64 bits, rate, time, bytes sent in
-// units of 128, queue in units of 80 bytes.
+// HPCC's telemetry: up to five records of 64 bits with the rate, the time, the
+// bytes sent in units of 128, and the queue length in units of 80 bytes.
 header telemetry_t {
     bit<4>  hops;  // records so far
-    bit<12> path;  // exclusive or of the switches' numbers
+    bit<12> path;  // exclusive or of the switch numbers
     bit<64> hop_0;
     bit<64> hop_1;
     bit<64> hop_2;
@@ -101,11 +101,11 @@ header postcard_t {
     bit<16> switch_id;
     bit<8>  reserved2;
     bit<24> dest_qp;       // of the packet that triggered it
-    bit<32> arriving;      // I_p, bytes seen and expected
-    bit<32> queue;         // Q¹, bytes queued half a DC_RTT ago
+    bit<32> arriving;      // I_p, bytes that have arrived and are expected
+    bit<32> queue;         // Q¹, queue length half a DC_RTT ago, in bytes
     bit<32> rate;          // T, Mbit/s
-    bit<32> recent;        // bytes that came lately
-    bit<32> recent_marked; // and those of marked packets
+    bit<32> recent;        // bytes that arrived recently
+    bit<32> recent_marked; // bytes of marked packets that arrived recently
 }
 
 struct headers_t {
@@ -122,25 +122,25 @@ struct metadata_t {
     // base
     bit<32> dst_addr;          // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    port_t  first_port;        // the ports of the choice are first_port to
+    port_t  first_port;        // ports of the paths: first_port to
     path_t  last_path;         // first_port + last_path
-    path_t  path;              // the choice: out_port - first_port
+    path_t  path;              // the chosen path: out_port - first_port
     // in_port
-    port_t  in_port;           // that the packet came in by
+    port_t  in_port;           // ingress port of the packet
     // message
     @field_list(keep.message)
-    bit<8>  message;           // what a clone is to become
+    bit<8>  message;           // kind of the message that a clone becomes
     // l4
     bit<32> l4_ports;          // source and destination
     // changed
-    bool    ipv4_changed;      // the checksum is due
+    bool    ipv4_changed;      // the checksum must be updated
     // hash
     bit<32> flow_hash;         // of the five-tuple
-    bit<8>  hash_shift;        // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift;        // which of its bits choose the path: not those that the lower tier uses
     // egress_qlen
-    bit<32> queued;            // bytes that this packet has in egress_qlen
+    bit<32> queued;            // bytes of this packet that egress_qlen counts
     // pbfs
-    bit<40> clock;             // as now, but so that slots keep their numbers for longer
+    bit<40> clock;             // current time in 40 bits, so that slot numbers wrap later than with now
     @field_list(keep.message)
     bit<32> postcard_arriving;
     @field_list(keep.message)
@@ -213,23 +213,23 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
     return (bit<32>) (port ++ priority);
 }
 
-// The cell of a slot of a port: a port has sixteen, which take turns.
+// Index of a slot of a port: a port has a ring of 16 slots.
 bit<32> slot_cell(in port_t port, in bit<32> slot) {
     return (bit<32>) (port ++ slot[3:0]);
 }
 
-// Bytes of each class now buffered that leave on a port. Ingress adds what it
-// admits; egress subtracts the same, and starts from zero whenever the target
-// reports an empty queue, so that what was dropped in between is forgotten.
-// Clones are never counted: their metadata is zero.
+// Buffered bytes of each class by egress port. Ingress adds the length of an
+// admitted packet, and egress subtracts it. Egress sets the sum to zero when
+// the target reports an empty queue, so that packets dropped in between do not
+// count for ever. Clones are not counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -250,7 +250,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -263,27 +263,27 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// When the packet came.
+// Arrival time of the packet.
 control Clock(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.clock = standard_metadata.ingress_global_timestamp[39:0];
     }
 } // control Clock
 
-// Where it came from.
+// Ingress port of the packet.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
 } // control Arrive
 
-// The fields that identify a flow.
+// Hash of the fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -294,7 +294,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -304,7 +304,7 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// Each flow keeps to one path.
+// Each flow takes one path, chosen by its hash.
 control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
@@ -313,14 +313,14 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// Counts for each port what came in 8 slots of time, and notifies the sender of
-// a marked packet if more will have come by the end of a round trip than the
-// port can send.
+// Counts the bytes that arrive for each port in the last 8 slots of time.
+// Notifies the sender of a marked packet if more bytes are expected by the end
+// of a round trip than the port can send.
 control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // Rings of slots by port: number of the slot that a cell is about, bytes
-    // that came, those of marked packets, and the queue when it began.
+    // Rings of slots by port: number of a slot, bytes that arrived, bytes of
+    // marked packets, and queue length at the start.
     @name(".slot_number") @index("port,slot:16") @unit("slot")
-    @brief("number of the slot that a cell counts")
+    @brief("number of the slot that a row counts")
     register<bit<32>>(1024) slot_number;
     @name(".slot_bytes") @index("port,slot:16") @unit("bytes")
     @brief("bytes that arrived for a port in a slot")
@@ -332,7 +332,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     @brief("queue length of the port at the start of the slot")
     register<bit<32>>(1024) slot_qlen;
     @name(".postcards") @index("port") @unit("messages")
-    @brief("postcards about a port")
+    @brief("postcards sent about a port")
     register<bit<32>>(64) postcards;
 
     bit<32> now_slot;
@@ -341,7 +341,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<32> capacity;
     bit<32> rate;
 
-    // A slot is 2^32 / per_unit units of time long.
+    // The length of a slot is 2^32 / per_unit units of time.
     @name(".set_slot")
     action set_slot(@value("min(floor(pow(2, 32) / max(span(pbfs.rtt) / 16, 1)), pow(2, 24) - 1)") bit<24> per_unit) {
         now_slot = (bit<32>) ((bit<64>) meta.clock * (bit<64>) per_unit >> 32);
@@ -354,7 +354,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
         default_action = set_slot(4058796);
     }
 
-    // Bytes that a port sends in a round trip, and its rate in Mbit/s.
+    // Bytes that a port sends in DC_RTT, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
         @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
@@ -364,7 +364,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
-    @brief("bytes that a port sends in a round trip, and its rate")
+    @brief("bytes that a port sends in DC_RTT, and its rate in Mbit/s")
     table pbfs_port {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }
@@ -372,7 +372,7 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 64;
     }
 
-    // What came in the slot that is so many slots ago.
+    // Bytes that arrived in the slot this number of slots ago.
     action look_back(bit<32> slots) {
         bit<32> number;
         slot_number.read(number, slot_cell(meta.out_port, now_slot - slots));
@@ -405,12 +405,12 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
         capacity = 0;
         rate = 0;
         if (marked && pbfs_port.apply().hit) {
-            // The running slot and the full ones before it.
+            // The current slot and the full slots before it.
             look_back(0);
             bit<32> recent = bytes;
             bit<32> recent_marked = marked_bytes;
             look_back(1);
-            bit<32> arriving = bytes + 8 * bytes; // as many will come as now
+            bit<32> arriving = bytes + 8 * bytes; // expected bytes: as in the last full slot
             recent = recent + bytes;
             recent_marked = recent_marked + marked_bytes;
             look_back(2);
@@ -449,8 +449,8 @@ control FastStart(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 } // control FastStart
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -458,7 +458,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -498,7 +498,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -510,8 +510,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Dequeue
 
-// Adds a record of this port to packets that request it: its rate, the time,
-// the bytes it has sent, and the queue that the packet leaves behind.
+// Adds a record of this port to packets with a telemetry header: its rate, the
+// time, the bytes it has sent, and the length of the queue that the packet
+// leaves.
 control Telemetry(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     @name(".tx_bytes") @index("port") @unit("bytes")
     @brief("bytes that a port has sent")
@@ -553,8 +554,7 @@ control Telemetry(inout headers_t hdr, inout standard_metadata_t standard_metada
     }
 } // control Telemetry
 
-// Makes a clone into a postcard, sent back through the port that the packet
-// came by.
+// Turns a clone into a postcard, sent through the ingress port of the packet.
 control Postcard(inout headers_t hdr, inout metadata_t meta) {
     @name(".sign")
     action sign(@value("node.id") bit<16> switch_id) {
@@ -562,7 +562,7 @@ control Postcard(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".postcard") @kind("ports") @entries("switch")
-    @brief("number of this switch on its postcards")
+    @brief("number of this switch in its postcards")
     table postcard {
         actions = { sign; }
         default_action = sign(0);
@@ -619,7 +619,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

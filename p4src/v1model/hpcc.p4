@@ -60,11 +60,11 @@ header udp_t {
     bit<16> checksum;
 }
 
-// Telemetry as HPCC has it: five records of 64 bits, rate, time, bytes sent in
-// units of 128, queue in units of 80 bytes.
+// HPCC's telemetry: up to five records of 64 bits with the rate, the time, the
+// bytes sent in units of 128, and the queue length in units of 80 bytes.
 header telemetry_t {
     bit<4>  hops;  // records so far
-    bit<12> path;  // exclusive or of the switches' numbers
+    bit<12> path;  // exclusive or of the switch numbers
     bit<64> hop_0;
     bit<64> hop_1;
     bit<64> hop_2;
@@ -84,14 +84,14 @@ struct metadata_t {
     // base
     bit<32> dst_addr;   // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    port_t  first_port; // the ports of the choice are first_port to
+    port_t  first_port; // ports of the paths: first_port to
     path_t  last_path;  // first_port + last_path
-    path_t  path;       // the choice: out_port - first_port
+    path_t  path;       // the chosen path: out_port - first_port
     // l4
     bit<32> l4_ports;   // source and destination
     // hash
     bit<32> flow_hash;  // of the five-tuple
-    bit<8>  hash_shift; // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift; // which of its bits choose the path: not those that the lower tier uses
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -135,10 +135,10 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -159,7 +159,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -172,13 +172,13 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// The fields that identify a flow.
+// Hash of the fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -189,7 +189,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// Each flow keeps to one path.
+// Each flow takes one path, chosen by its hash.
 control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
@@ -198,8 +198,8 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -207,7 +207,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -239,8 +239,9 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// Adds a record of this port to packets that request it: its rate, the time,
-// the bytes it has sent, and the queue that the packet leaves behind.
+// Adds a record of this port to packets with a telemetry header: its rate, the
+// time, the bytes it has sent, and the length of the queue that the packet
+// leaves.
 control Telemetry(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     @name(".tx_bytes") @index("port") @unit("bytes")
     @brief("bytes that a port has sent")
@@ -292,7 +293,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

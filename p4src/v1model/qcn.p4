@@ -12,7 +12,7 @@
 typedef bit<9> port_t;
 typedef bit<3> path_t;
 
-// The metadata that recirculated packets and clones keep.
+// Field lists: the metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     message = 2
@@ -82,11 +82,11 @@ header bth_t {
     bit<32> sequence;
 }
 
-// What follows BTH in a congestion notification packet. The 16 bytes that
-// RoCEv2 reserves say how congested the switch is.
+// Follows the BTH in a congestion notification packet. The switch writes its
+// congestion into the 16 bytes that RoCEv2 reserves.
 header cnp_t {
-    bit<32> rate;     // of PCN's receivers, 0 here
-    bit<8>  feedback; // 1 to 63
+    bit<32> rate;     // used by PCN's receivers; 0 here
+    bit<8>  feedback; // congestion, 1 to 63
     bit<88> reserved;
     bit<32> icrc;
 }
@@ -104,26 +104,26 @@ struct metadata_t {
     // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    port_t  first_port;   // the ports of the choice are first_port to
+    port_t  first_port;   // ports of the paths: first_port to
     path_t  last_path;    // first_port + last_path
-    path_t  path;         // the choice: out_port - first_port
+    path_t  path;         // the chosen path: out_port - first_port
     // in_port
-    port_t  in_port;      // that the packet came in by
+    port_t  in_port;      // ingress port of the packet
     // message
     @field_list(keep.message)
-    bit<8>  message;      // what a clone is to become
+    bit<8>  message;      // kind of the message that a clone becomes
     // l4
     bit<32> l4_ports;     // source and destination
     // changed
-    bool    ipv4_changed; // the checksum is due
+    bool    ipv4_changed; // the checksum must be updated
     // hash
     bit<32> flow_hash;    // of the five-tuple
-    bit<8>  hash_shift;   // which of its bits choose here: not those of the tier below
+    bit<8>  hash_shift;   // which of its bits choose the path: not those that the lower tier uses
     // egress_qlen
-    bit<32> queued;       // bytes that this packet has in egress_qlen
+    bit<32> queued;       // bytes of this packet that egress_qlen counts
     // qcn
     @field_list(keep.message)
-    bit<8>  feedback;     // 1 to 63, how congested a queue is
+    bit<8>  feedback;     // congestion of the queue, 1 to 63
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -176,18 +176,18 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
     return (bit<32>) (port ++ priority);
 }
 
-// Bytes of each class now buffered that leave on a port. Ingress adds what it
-// admits; egress subtracts the same, and starts from zero whenever the target
-// reports an empty queue, so that what was dropped in between is forgotten.
-// Clones are never counted: their metadata is zero.
+// Buffered bytes of each class by egress port. Ingress adds the length of an
+// admitted packet, and egress subtracts it. Egress sets the sum to zero when
+// the target reports an empty queue, so that packets dropped in between do not
+// count for ever. Clones are not counted: their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -208,7 +208,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -221,20 +221,20 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// Where it came from.
+// Ingress port of the packet.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.in_port = standard_metadata.ingress_port;
     }
 } // control Arrive
 
-// The fields that identify a flow.
+// Hash of the fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -245,7 +245,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -255,7 +255,7 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// Each flow keeps to one path.
+// Each flow takes one path, chosen by its hash.
 control Ecmp(inout metadata_t meta) {
     apply {
         // 16 bits of the hash, scaled to the number of paths.
@@ -264,13 +264,13 @@ control Ecmp(inout metadata_t meta) {
     }
 } // control Ecmp
 
-// The congestion point of IEEE 802.1Qau: takes samples of what enters a queue,
-// the more often the more congested it is, and notifies the sender of a sample.
+// The congestion point of IEEE 802.1Qau: takes samples of the packets that
+// enter a queue, more often at higher congestion, and notifies the sender of a
+// sample.
 control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    // Of each queue: bytes to come before the next sample, and its length at
-    // the last one.
+    // For each queue: bytes until the next sample, and length at the last one.
     @name(".qcn_left") @index("port,priority:8") @unit("bytes")
-    @brief("bytes to come for an egress queue before the next sample")
+    @brief("bytes that will arrive for an egress queue before the next sample")
     register<bit<32>>(512) qcn_left;
     @name(".qcn_qlen") @index("port,priority:8") @unit("bytes")
     @brief("length of an egress queue at the last sample")
@@ -279,8 +279,8 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     bit<32> left;
 
     // -Fb = Qoff + w·Qdelta, from 0 to limit, in 64 steps; scale is 63 / limit
-    // in 2^-40. Periods vary by 15 percent, or samples would synchronise with
-    // senders.
+    // in 2^-40. Periods vary by 15 percent, as samples would otherwise
+    // synchronise with senders.
     @name(".take_sample")
     action take_sample(
         @value("bytes(qcn.equilibrium)") bit<32> equilibrium,
@@ -302,20 +302,20 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     @name(".qcn") @kind("settings") @sessions("all_ports")
-    @brief("queue to keep, weight of its growth, and bytes between samples")
+    @brief("target length of the queue, weight of its growth, and bytes between samples")
     table qcn {
         actions = { take_sample; }
         default_action = take_sample(26000, 2, 130000, 532840251, 150000);
     }
 
-    // Divides by 1 to 8: the share is in 2^-32.
+    // Divides the period by 1 to 8: the factor share is in 2^-32.
     @name(".divide_period")
     action divide_period(bit<64> share) {
         left = (bit<32>) ((bit<64>) left * share >> 32);
     }
 
     @name(".qcn_period") @kind("constant")
-    @brief("how often samples are taken, by the upper bits of the feedback")
+    @brief("divisor of the period, by the upper bits of the feedback")
     table qcn_period {
         key = { meta.feedback[5:3] : exact @name("level"); }
         actions = { divide_period; NoAction; }
@@ -347,8 +347,8 @@ control Sample(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 } // control Sample
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -356,7 +356,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -394,7 +394,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -406,8 +406,8 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Dequeue
 
-// Makes a clone into a congestion notification packet for the sender, as if the
-// receiver had sent it.
+// Turns a clone into a congestion notification packet for the sender, with the
+// addresses of the receiver.
 control Feedback(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.message == MESSAGE_FEEDBACK && hdr.ipv4.isValid() && hdr.udp.isValid() && hdr.bth.isValid()) {
@@ -432,7 +432,7 @@ control Feedback(inout headers_t hdr, inout metadata_t meta) {
             hdr.cnp.rate = 0;
             hdr.cnp.feedback = meta.feedback;
             hdr.cnp.reserved = 0;
-            // ICRC: fields that change in the network count as ones.
+            // ICRC: fields that change in the network are replaced by ones.
             bit<32> crc;
             hash(crc, HashAlgorithm.crc32, 32w0,
                 { 64w0xffffffffffffffff, hdr.ipv4.version, hdr.ipv4.ihl, 8w0xff, hdr.ipv4.total_len,
@@ -462,7 +462,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

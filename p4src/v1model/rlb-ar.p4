@@ -14,18 +14,18 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// The metadata that recirculated packets and clones keep.
+// Field lists: the metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     recirculation = 1,
     message = 2
 }
 
-typedef bit<8> mask_t; // of paths, the first at the left
+typedef bit<8> mask_t; // set of paths; the first path is the leftmost bit
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
-const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
+const bit<16> ETHERTYPE_LOCAL = 0x88b6; // messages between neighbours; the first byte is their kind
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
 const port_t RECIRCULATION_PORT = 509;
@@ -34,13 +34,13 @@ const bit<32> EGRESS_CLONE = 2;
 const bit<8> KIND_WARNING = 1;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
-const time_t FORGET = 10000000; // a queue without arrivals that long counts as empty
+const time_t FORGET = 10000000; // a queue without arrivals for this time counts as empty
 const mask_t FIRST_PATH = 0x80;
 const path_t LAST_PATH = 7;
 const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
 const bit<8> MESSAGE_CALM = 2;
-const bit<2> DIRECT = 0; // fwd_flag
+const bit<2> DIRECT = 0; // values of fwd_flag
 const bit<2> REROUTE = 1;
 const bit<2> RECIRCULATE = 2;
 const bit<2> ECN_CE = 3;
@@ -79,27 +79,28 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// Congestion notification message: a pause is near, says a switch to the one
-// before it.
+// Warning (congestion notification message): a switch notifies the upstream
+// switch that it expects to send PAUSE.
 header cnm_t {
     bit<8>  kind;     // KIND_WARNING
-    bit<8>  priority; // class that is meant
-    bit<8>  active;   // 1 from now on, 0 no longer
+    bit<8>  priority; // class that the warning is about
+    bit<8>  active;   // 1 begins the warning, 0 ends it
     bit<8>  hops;     // how many more switches it may be relayed to
-    bit<16> origin;   // switch that says so
-    bit<16> port;     // its ingress port
-    leaf_t  scope;    // packets on their way to this leaf are meant; or SCOPE_ALL
-    bit<32> hold;     // counts no longer than this time
+    bit<16> origin;   // switch that sends the warning
+    bit<16> port;     // ingress port of that switch
+    leaf_t  scope;    // destination leaf that the warning applies to, or SCOPE_ALL
+    bit<32> hold;     // time after which the warning expires
 }
 
-// From the source leaf to the destination leaf; hosts never see it.
+// Header of a packet between source leaf and destination leaf. Hosts never see
+// it.
 header fabric_t {
-    bit<16> ether_type; // of what follows
+    bit<16> ether_type; // of the next header
     leaf_t  src_leaf;
-    bit<8>  path;       // that the source leaf chose
-    bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
-    bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
+    bit<8>  path;       // chosen by the source leaf
+    bit<1>  stamped;    // stamp is set: when this packet passed the source leaf
+    bit<1>  echoed;     // echo is set: the stamp of a packet in the other direction
+    bit<6>  reserved;   // on path echo_path, plus its wait at the source leaf
     bit<32> stamp;
     bit<8>  echo_path;
     bit<32> echo;
@@ -117,60 +118,60 @@ struct metadata_t {
     // base
     bit<32> dst_addr;         // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;             // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port;       // the ports of the choice are first_port to
+    leaf_t  leaf;             // destination leaf, if there are several paths to it
+    port_t  first_port;       // ports of the paths: first_port to
     path_t  last_path;        // first_port + last_path
-    path_t  path;             // the choice: out_port - first_port
+    path_t  path;             // the chosen path: out_port - first_port
     bool    deliver;          // the next hop is a host
     // clock
     @field_list(keep.recirculation)
     time_t  now;
     // in_port
     @field_list(keep.recirculation)
-    port_t  in_port;          // that the packet came in by, the first time
+    port_t  in_port;          // first ingress port of the packet
     // recirculation
     @field_list(keep.recirculation)
     bit<16> passes;           // recirculations so far
     @field_list(keep.recirculation)
-    path_t  first_choice;     // path of a recirculated packet
+    path_t  first_choice;     // path before the recirculation
     @field_list(keep.recirculation)
-    bit<32> recirc_mark;      // recirc_sent when this packet was the last
-    bool    again;            // it is to be recirculated
+    bit<32> recirc_mark;      // recirc_sent when this packet was sent there
+    bool    recirculate;      // the packet will be recirculated
     // message
     @field_list(keep.message)
-    bit<8>  message;          // what a clone is to become
+    bit<8>  message;          // kind of the message that a clone becomes
     @field_list(keep.message)
     bit<3>  message_priority;
     // neighbour
-    path_t  by_path;          // that a message came by
-    bit<16> relay;            // group of the switches that it is relayed to
+    path_t  by_path;          // path that a message arrived on
+    bit<16> relay;            // multicast group of the switches that it is relayed to
     // fabric
-    leaf_t  own_leaf;         // number of this switch
+    leaf_t  own_leaf;         // leaf number of this switch
     // l4
     bit<32> l4_ports;         // source and destination
     // changed
-    bool    ipv4_changed;     // the checksum is due
+    bool    ipv4_changed;     // the checksum must be updated
     // hash
     bit<32> flow_hash;        // of the five-tuple
     // rtt
-    bool    stamp;            // this packet is to be stamped
-    bit<8>  waiting;          // path of the stamp that waits to be echoed, plus one
+    bool    stamp;            // this packet gets a time stamp
+    bit<8>  waiting;          // path of the stamp that will be echoed, plus one; or 0
     // ingress_qlen
     @field_list(keep.recirculation)
-    bit<32> counted;          // bytes that this packet has in ingress_qlen
-    bit<32> qlen;             // of its ingress port
+    bit<32> counted;          // bytes of this packet that ingress_qlen counts
+    bit<32> qlen;             // ingress_qlen of its port
     // egress_qlen
-    bit<32> queued;           // bytes that this packet has in egress_qlen
+    bit<32> queued;           // bytes of this packet that egress_qlen counts
     // ar
     @field_list(keep.recirculation)
-    bit<32> bands;            // of a byte of queue, in 2^-32
+    bit<32> bands;            // per byte of queue length, in 2^-32
     // rlb
     @field_list(keep.recirculation)
-    bit<32> calm;             // length of ingress_qlen that ends a warning
-    time_t  since;            // ingress_qlen was last looked at
-    bool    sample;           // it is time to look again
-    bool    warn;             // a pause is near
-    bit<2>  fwd_flag;
+    bit<32> calm;             // ingress_qlen below which a warning ends
+    time_t  sample_age;       // time since the last sample of ingress_qlen
+    bool    sample_due;       // the packet takes a sample
+    bool    warn;             // a pause is predicted
+    bit<2>  fwd_flag;         // DIRECT, REROUTE or RECIRCULATE
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -243,18 +244,19 @@ bit<32> flow_cell(in bit<32> flow_hash) {
     return (bit<32>) flow_hash[11:0];
 }
 
-// Bytes ever sent to the recirculation port, and how many of them have come
-// back: the difference is its queue. Each packet brings its own mark, so that a
-// lost one is forgotten as soon as the next returns.
+// Bytes sent to the recirculation port so far, and those that have returned.
+// The difference is its queue length. Each packet carries the sum at which it
+// was sent, so that a lost packet does not count any more when the next one
+// returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
-@brief("bytes ever sent to the recirculation port")
+@brief("bytes sent to the recirculation port so far")
 register<bit<32>>(1) recirc_sent;
 @name(".recirc_returned") @index("one") @unit("bytes")
-@brief("how many of them are back; the difference is its queue")
+@brief("bytes that have returned from the recirculation port; recirc_sent minus this is its queue length")
 register<bit<32>>(1) recirc_returned;
 
-// Round-trip times of the paths to each leaf: the latest, and an average in
-// which each sample counts an eighth. Zero is not yet measured.
+// Round-trip times of the paths to each leaf: the latest one, and a moving
+// average in which a sample has weight 1/8. Zero is not yet measured.
 @name(".path_rtt") @index("leaf,path:8") @unit("ns")
 @brief("round-trip time of a path, latest sample")
 register<time_t>(512) path_rtt;
@@ -262,68 +264,68 @@ register<time_t>(512) path_rtt;
 @brief("round-trip time of a path, moving average")
 register<time_t>(512) path_rtt_avg;
 @name(".path_rtt_time") @index("leaf,path:8") @unit("ns")
-@brief("when the latest sample of a path came")
-register<time_t>(512) path_rtt_time; // of the latest
+@brief("arrival time of the latest sample of a path")
+register<time_t>(512) path_rtt_time;
 
-// When a packet on each path to each leaf was last stamped.
+// Time of the last stamp on each path to each leaf.
 @name(".stamped_at") @index("leaf,path:8") @unit("ns")
-@brief("when a packet on a path was last stamped")
+@brief("time of the last stamp on a path")
 register<time_t>(512) stamped_at;
 
-// What waits at this leaf for a packet to take it back to another one: the path
-// it came by, plus one, and how far its stamp was behind our clock.
+// The stamp that waits at this leaf for a packet that returns it to its leaf:
+// the path that it arrived on, plus one, and its age on arrival by the clock of
+// this leaf.
 @name(".echo_path") @index("leaf") @unit("path")
 @brief("path of the stamp that waits to be echoed to a leaf, plus one")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("ns")
-@brief("how far that stamp is behind the clock")
+@brief("age of the stamp that waits to be echoed to a leaf")
 register<time_t>(64) echo_age;
 
-// Bytes of each class now buffered that arrived on a port. Ingress adds what it
-// admits and marks the packet with it, egress subtracts the mark; a packet that
-// recirculates stays counted. A port without arrivals for the time FORGET
-// starts from zero again, in case packets were dropped in between.
+// Buffered bytes of each class by ingress port. Ingress adds the length of an
+// admitted packet and stores it in the packet's metadata. Egress subtracts it.
+// A recirculated packet stays counted. After a time FORGET without arrivals the
+// sum starts from zero, in case packets were dropped in between.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that arrived on a port")
+@brief("buffered bytes by ingress port")
 register<bit<32>>(512) ingress_qlen;
 
-// Bytes of each class now buffered that leave on a port, where there is a
-// choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target reports an empty queue, so that what was
-// dropped in between is forgotten. Clones are never counted: their metadata is
-// zero.
+// Buffered bytes of each class by egress port, of packets with several paths.
+// Ingress adds the length of an admitted packet, and egress subtracts it.
+// Egress sets the sum to zero when the target reports an empty queue, so that
+// packets dropped in between do not count for ever. Clones are not counted:
+// their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// The path of each flow, plus one; zero is a flow not seen before.
+// Path of each flow, plus one. Zero is a flow without a packet so far.
 @name(".ar_path") @index("flow") @unit("path")
 @brief("path of a flow, plus one")
 register<bit<8>>(4096) ar_path;
 
-// 1 where the switch before us was warned, and the end of the warning not yet
-// sent.
+// 1 if the upstream switch of a port was warned, and the warning not yet ended.
 @name(".warning_on") @index("port,priority:8") @unit("flag")
-@brief("the switch before a port was warned, and the end of the warning not yet sent")
+@brief("the upstream switch of a port was warned, and the warning was not yet ended")
 register<bit<8>>(512) warning_on;
 
-// Paths that were warned of, to one leaf and to all; the first path is the
-// leftmost bit. A bit falls when the warning is taken back, or when a packet is
-// checked after warned_until. The last row of that is for warned_all.
+// Warned paths, for each leaf and for all leaves; the first path is the
+// leftmost bit. A bit is cleared when the warning ends, or when a packet is
+// checked after warned_until. The last row of warned_until is for warned_all.
 @name(".warned") @index("leaf") @unit("paths")
-@brief("paths to a leaf that were warned of, the first at the left")
+@brief("warned paths to a leaf; the first path is the leftmost bit")
 register<mask_t>(64) warned;
 @name(".warned_all") @index("one") @unit("paths")
-@brief("paths that were warned of for all leaves")
+@brief("warned paths for all leaves")
 register<mask_t>(1) warned_all;
 @name(".warned_until") @index("leaf,path:8") @unit("ns")
-@brief("when a warning expires; the last row is for warned_all")
+@brief("time at which a warning expires; the last row is for warned_all")
 register<time_t>(520) warned_until;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -335,7 +337,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: messages between switches end here.
+    // The last hop, where messages between switches end.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -351,7 +353,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -364,18 +366,18 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// A recirculated packet has no time and no port of its own.
+// A recirculated packet keeps the time and the ingress port of its metadata.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
-            // What the controller sends counts at port 0, which is none.
+            // Packets of the controller count at port 0, which is not a port.
             meta.in_port = standard_metadata.ingress_port < 64 ? standard_metadata.ingress_port : 0;
         } else {
             recirc_returned.write(0, meta.recirc_mark);
@@ -383,8 +385,8 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Recirculates a packet.
-control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Sends a packet to the recirculation port.
+control ToRecirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
         meta.recirc_mark = meta.recirc_mark + standard_metadata.packet_length;
@@ -393,10 +395,10 @@ control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata
         meta.first_choice = meta.path;
         meta.out_port = RECIRCULATION_PORT;
     }
-} // control Again
+} // control ToRecirculation
 
-// Only switches may send messages between switches: they are dropped at ports
-// without an entry.
+// Only switches may send messages between switches. Ports to switches have an
+// entry; at other ports such messages are dropped.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
     action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
@@ -405,7 +407,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
+    @brief("ports to other switches: the path of each, and the multicast group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -423,7 +425,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 } // control Neighbour
 
-// At the destination leaf: learns from the header and takes it off.
+// The destination leaf reads and removes the header.
 control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
@@ -448,8 +450,9 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on packets that carry a report. Leaves
-// have themselves as the default action of leaf_role, other switches nothing.
+// The source leaf adds the header to packets that carry a report. At a leaf,
+// the default action of leaf_role sets the leaf's number; at other switches it
+// is NoAction.
 control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
@@ -461,7 +464,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("a leaf's own number, and how often it measures each path")
+    @brief("number of this leaf, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -498,7 +501,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricSend
 
-// The fields that identify a flow.
+// Hash of the fields that identify a flow.
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -509,7 +512,7 @@ control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FlowHash
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -519,8 +522,9 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// Of all paths, one with a queue in the lowest band: the flow's own if that is
-// one, or else the first from a random one on.
+// Chooses a path whose queue is in the lowest band: the path of the flow if it
+// is one of them, otherwise the first of them after a random path, in cyclic
+// order.
 control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     path_t candidate;
     bit<8> band;
@@ -531,7 +535,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     }
 
     @name(".ar") @kind("settings")
-    @brief("width of a band, as bands of a byte in 2^-32")
+    @brief("bands per byte of queue length, in 2^-32")
     table ar {
         actions = { set_ar; }
         default_action = set_ar(268436);
@@ -617,8 +621,9 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     }
 } // control Ar
 
-// Receives warnings of the next switches, and relays them to those before.
-control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Receives warnings of downstream switches, and relays them to upstream
+// switches.
+control ReceiveWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.cnm.isValid()) {
             mask_t paths;
@@ -644,19 +649,19 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
             exit;
         }
     }
-} // control HearWarnings
+} // control ReceiveWarnings
 
-// Counts what arrives and looks once per interval how the ingress queue grows.
-// Ports with an entry in predict warn the switch before them.
+// Counts arriving packets, and samples the growth of the ingress queue once per
+// interval. Ports with an entry in predict warn their upstream switch.
 control Predict(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("ns")
-    @brief("when an ingress queue was last looked at")
+    @brief("time of the last sample of an ingress queue")
     register<time_t>(512) sampled_at;
     @name(".sampled_qlen") @index("port,priority:8") @unit("bytes")
-    @brief("its length then")
+    @brief("length of an ingress queue at the last sample")
     register<bit<32>>(512) sampled_qlen;
     @name(".warnings_sent") @index("port") @unit("messages")
-    @brief("warnings sent out of a port")
+    @brief("warnings sent through a port")
     register<bit<32>>(64) warnings_sent;
 
     @name(".read_qlen")
@@ -664,12 +669,12 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         time_t last;
         bit<32> before;
         sampled_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
-        meta.since = meta.now - last;
-        meta.sample = meta.since >= interval;
+        meta.sample_age = meta.now - last;
+        meta.sample_due = meta.sample_age >= interval;
         ingress_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.calm = calm;
-        meta.qlen = (meta.since > FORGET ? 0 : before) + meta.counted;
+        meta.qlen = (meta.sample_age > FORGET ? 0 : before) + meta.counted;
         ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
@@ -682,7 +687,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
-    @brief("ports whose ingress queue is watched")
+    @brief("ports whose ingress queue is sampled")
     table Readqlen {
         key = {
             meta.in_port : exact @name("in_port");
@@ -693,8 +698,9 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         size = 512;
     }
 
-    // A pause is near if the queue is long, or if it has the bytes of a link in
-    // it, grows, and at this rate will reach xoff within the horizon.
+    // A pause is predicted if the queue is at least Q_th. It is also predicted
+    // if the queue is at least floor and grows so fast that it will reach xoff
+    // within the horizon.
     @name(".predict_pause")
     action predict_pause(
         @value("bytes(rlb.floor)") bit<32> floor,
@@ -704,11 +710,11 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         bit<32> before;
         sampled_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
-            (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
+            (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.sample_age <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
     }
 
     @name(".predict") @kind("ports") @entries("fabric_ports")
-    @brief("when the switch before a port is warned")
+    @brief("thresholds at which the upstream switch of a port is warned")
     table predict {
         key = {
             meta.in_port : exact @name("in_port");
@@ -722,7 +728,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     apply {
         if (meta.passes == 0) {
             Readqlen.apply();
-            if (meta.sample) {
+            if (meta.sample_due) {
                 predict.apply();
                 sampled_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
                 sampled_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
@@ -740,28 +746,28 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Predict
 
-// Algorithm 1. A packet whose path is warned takes another one that is not, or
-// waits for its own by recirculation, if the other is slower by more than one
-// pass.
+// Algorithm 1. A packet with a warned path takes another path without a
+// warning. If the other path is slower by more than the time of a
+// recirculation, the packet is recirculated instead.
 control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".reroutes") @index("port") @unit("packets")
-    @brief("packets that left a warned port for another path")
+    @brief("packets rerouted from a warned port to another path")
     register<bit<32>>(64) reroutes;
     @name(".recirculations") @index("port") @unit("packets")
-    @brief("times a packet waited for a warned port by recirculation")
+    @brief("recirculations of packets that waited for a warned port")
     register<bit<32>>(64) recirculations;
     @name(".forwarded_warned") @index("port") @unit("packets")
-    @brief("packets sent to a warned port all the same")
+    @brief("packets sent to a warned port anyway")
     register<bit<32>>(64) forwarded_warned;
 
     mask_t to_leaf;
     mask_t to_all;
-    mask_t free; // paths that the next choice may be
-    path_t other; // p_s, the next choice after p,
-    path_t p; // first the base's choice
-    bit<1> found;
-    bit<1> waiting_pays; // p_s is slower than p by more than a recirculation takes
-    mask_t turned;
+    mask_t free; // paths that can be the next choice
+    path_t other; // p_s, the next choice after p
+    path_t p; // initially the base's choice
+    bit<1> found; // there is a path other
+    bit<1> waiting_pays; // p_s is slower than p by more than the time of a recirculation
+    mask_t rotated;
     time_t recirculation_time;
     time_t fresh_for;
 
@@ -790,11 +796,11 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
-    // The first free path after the chosen one, in turn.
+    // The first free path after the chosen one, in cyclic order.
     @name(".next_path") @kind("constant")
-    @brief("first free path in turn")
+    @brief("first free path after the chosen one, in cyclic order")
     table next_path {
-        key = { turned : lpm @name("free"); }
+        key = { rotated : lpm @name("free"); }
         actions = { skip_paths; NoAction; }
         const default_action = NoAction();
         const entries = {
@@ -808,8 +814,8 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         }
     }
 
-    // t_rc, the queue of the recirculation port in time: 1/1024 of byte_time
-    // each byte.
+    // t_rc, the queueing delay of the recirculation port: a byte takes
+    // byte_time / 1024.
     @name(".compare_paths")
     action compare_paths(
         @value("span(rlb.pass_time)") time_t pass_time,
@@ -823,7 +829,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         fresh_for = fresh;
     }
 
-    // Line 5. A path that was never measured cannot be worth waiting for.
+    // Line 5. A packet does not wait for a path that was never measured.
     action compare() {
         time_t rtt;
         time_t other_rtt;
@@ -836,7 +842,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     }
 
     @name(".Compath") @kind("settings")
-    @brief("what a recirculation takes, and how old round-trip times may be")
+    @brief("time of a recirculation, and maximum age of round-trip times")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(1000, 82, 0);
@@ -858,7 +864,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     }
 
     @name(".Forwardtype") @kind("constant")
-    @brief("fwd_flag: direct, another path, or later")
+    @brief("fwd_flag: forward on the chosen path, on another path, or recirculate")
     table Forwardtype {
         key = {
             found : exact @name("other_path");
@@ -878,7 +884,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     }
 
     @name(".Stoprecir") @kind("settings")
-    @brief("how much recirculation there may be")
+    @brief("limits of recirculation")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(64);
@@ -889,7 +895,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         warned.read(to_leaf, (bit<32>) meta.leaf);
         warned_all.read(to_all, 0);
         if (((to_leaf | to_all) & chosen) != 0) {
-            // Clear what has expired, path by path: there are no loops.
+            // Clear expired warnings, path by path: P4 has no loops.
             if (((to_leaf | to_all) & 0x80) != 0) {
                 forget(0);
             }
@@ -916,7 +922,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
             }
             warned.write((bit<32>) meta.leaf, to_leaf);
             warned_all.write(0, to_all);
-            // Beyond last_path there are no paths.
+            // There are no paths after last_path.
             mask_t unwarned = ~(to_leaf | to_all | ((FIRST_PATH - 1) >> meta.last_path));
             if (((to_leaf | to_all) & chosen) != 0) {
                 Compath.apply();
@@ -927,7 +933,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                 // Line 4: the base's next choice, warned or not.
                 free = ~(chosen | ((FIRST_PATH - 1) >> meta.last_path));
                 if (free != 0) {
-                    // The first of the free paths in the lowest band.
+                    // The first free path in the lowest band.
                     bit<8> least = 0xff;
                     candidate = meta.path;
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
@@ -1021,13 +1027,13 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                     compare();
                 }
 
-                // Line 8: it takes the place of the first, and if there is a
-                // warning of it too, the next one is the best without.
+                // Line 8: it replaces the base's choice. If it has a warning
+                // too, the next choice is the best path without a warning.
                 if (found == 1 && waiting_pays == 0 && (unwarned & (FIRST_PATH >> other)) == 0) {
                     p = other;
                     found = 0;
                     free = unwarned;
-                    // The first of the free paths in the lowest band.
+                    // The first free path in the lowest band.
                     bit<8> least = 0xff;
                     candidate = meta.path;
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
@@ -1115,7 +1121,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                         candidate = candidate == meta.last_path ? 0 : candidate + 1;
                     }
                     if (found == 0) {
-                        turned = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
+                        rotated = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
                         next_path.apply();
                     }
                     if (found == 1) {
@@ -1132,7 +1138,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                 if (meta.fwd_flag == RECIRCULATE) {
                     recirculations.read(packets, (bit<32>) meta.out_port);
                     recirculations.write((bit<32>) meta.out_port, packets + 1);
-                    meta.again = true;
+                    meta.recirculate = true;
                 } else if (meta.fwd_flag == REROUTE) {
                     reroutes.read(packets, (bit<32>) meta.out_port);
                     reroutes.write((bit<32>) meta.out_port, packets + 1);
@@ -1148,8 +1154,8 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     }
 } // control Rlb
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -1157,7 +1163,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -1175,14 +1181,14 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
 control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Arrive() arrive;
     Neighbour() neighbour;
-    HearWarnings() hear_warnings;
+    ReceiveWarnings() receive_warnings;
     Route() route;
     FabricReceive() fabric_receive;
     Predict() predict;
     FlowHash() flow_hash;
     Ar() ar;
     Rlb() rlb;
-    Again() again;
+    ToRecirculation() to_recirculation;
     FabricSend() fabric_send;
     Enqueue() enqueue;
     Send() send;
@@ -1190,7 +1196,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     apply {
         arrive.apply(meta, standard_metadata);
         neighbour.apply(hdr, meta, standard_metadata);
-        hear_warnings.apply(hdr, meta, standard_metadata);
+        receive_warnings.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         fabric_receive.apply(hdr, meta);
         predict.apply(meta, standard_metadata);
@@ -1203,8 +1209,8 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
             }
             meta.out_port = meta.first_port + (port_t) meta.path;
             rlb.apply(meta, standard_metadata);
-            if (meta.again) {
-                again.apply(meta, standard_metadata);
+            if (meta.recirculate) {
+                to_recirculation.apply(meta, standard_metadata);
             } else {
                 fabric_send.apply(hdr, meta);
                 enqueue.apply(meta, standard_metadata);
@@ -1214,15 +1220,15 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// The end of the recirculation port.
-control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Recirculates a packet at the end of the recirculation port's queue.
+control Recirculate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         recirculate_preserving_field_list(keep.recirculation);
     }
-} // control PassAgain
+} // control Recirculate
 
-// The packet no longer counts at its ingress port.
+// Subtracts a packet that leaves from its ingress queue.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
@@ -1233,7 +1239,7 @@ control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Depart
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -1261,8 +1267,8 @@ control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 } // control Calm
 
-// Makes a clone into a message to the switch before us; clone session p leads
-// to port p.
+// Turns a clone into a message to the upstream switch. Clone session p leads to
+// port p.
 control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".warn_upstream")
     action warn_upstream(
@@ -1290,7 +1296,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
-    @brief("contents of the warnings of a port")
+    @brief("contents of the warnings sent through a port")
     table cnm_out {
         key = { standard_metadata.egress_port : exact @name("egress_port"); }
         actions = { warn_upstream; NoAction; }
@@ -1307,12 +1313,13 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 } // control Warn
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 
-    // The ramp is the probability per unit of depth in 2^-32.
+    // The ramp is the probability of a mark per unit of depth, in 2^-32.
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<19> kmin,
@@ -1346,7 +1353,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
 control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Warn() warn;
-    PassAgain() pass_again;
+    Recirculate() recirculate;
     Depart() depart;
     Dequeue() dequeue;
     Red() red;
@@ -1356,7 +1363,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
             warn.apply(hdr, meta, standard_metadata);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            pass_again.apply(meta, standard_metadata);
+            recirculate.apply(meta, standard_metadata);
         } else {
             depart.apply(meta, standard_metadata);
             dequeue.apply(meta, standard_metadata);
@@ -1368,7 +1375,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

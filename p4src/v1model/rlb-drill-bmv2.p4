@@ -14,19 +14,19 @@ typedef bit<16> leaf_t;
 typedef bit<3> path_t;
 typedef bit<32> time_t;
 
-// The metadata that recirculated packets and clones keep.
+// Field lists: the metadata that recirculated packets and clones keep.
 enum bit<8> keep {
     none = 0,
     recirculation = 1,
     message = 2
 }
 
-typedef bit<8> mask_t; // of paths, the first at the left
+typedef bit<8> mask_t; // set of paths; the first path is the leftmost bit
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
-const bit<16> ETHERTYPE_LOCAL = 0x88b6; // the first byte says what follows
+const bit<16> ETHERTYPE_LOCAL = 0x88b6; // messages between neighbours; the first byte is their kind
 const bit<16> ETHERTYPE_FABRIC = 0x88b5;
 
 const port_t RECIRCULATION_PORT = 509;
@@ -34,13 +34,13 @@ const bit<32> INGRESS_CLONE = 1; // standard_metadata.instance_type
 const bit<32> EGRESS_CLONE = 2;
 const bit<16> OPCODE_PFC = 0x0101;
 const bit<8> KIND_WARNING = 1;
-const time_t FORGET = 1000000; // a queue without arrivals that long counts as empty
+const time_t FORGET = 1000000; // a queue without arrivals for this time counts as empty
 const mask_t FIRST_PATH = 0x80;
 const path_t LAST_PATH = 7;
 const leaf_t SCOPE_ALL = 0xffff;
 const bit<8> MESSAGE_WARN = 1;
 const bit<8> MESSAGE_CALM = 2;
-const bit<2> DIRECT = 0; // fwd_flag
+const bit<2> DIRECT = 0; // values of fwd_flag
 const bit<2> REROUTE = 1;
 const bit<2> RECIRCULATE = 2;
 
@@ -82,11 +82,11 @@ header ipv4_t {
     bit<32> dst_addr;
 }
 
-// IEEE 802.1Qbb: how long each class is to pause, in units of 512 bit times.
+// IEEE 802.1Qbb: pause time of each class, in units of 512 bit times.
 header pfc_t {
     bit<16> opcode;
     bit<8>  reserved;
-    bit<8>  classes;  // that are meant, class 0 at the right
+    bit<8>  classes;  // bits of the classes with a valid time; bit 0 is class 0
     bit<16> pause_0;
     bit<16> pause_1;
     bit<16> pause_2;
@@ -97,27 +97,28 @@ header pfc_t {
     bit<16> pause_7;
 }
 
-// Congestion notification message: a pause is near, says a switch to the one
-// before it.
+// Warning (congestion notification message): a switch notifies the upstream
+// switch that it expects to send PAUSE.
 header cnm_t {
     bit<8>  kind;     // KIND_WARNING
-    bit<8>  priority; // class that is meant
-    bit<8>  active;   // 1 from now on, 0 no longer
+    bit<8>  priority; // class that the warning is about
+    bit<8>  active;   // 1 begins the warning, 0 ends it
     bit<8>  hops;     // how many more switches it may be relayed to
-    bit<16> origin;   // switch that says so
-    bit<16> port;     // its ingress port
-    leaf_t  scope;    // packets on their way to this leaf are meant; or SCOPE_ALL
-    bit<32> hold;     // counts no longer than this time
+    bit<16> origin;   // switch that sends the warning
+    bit<16> port;     // ingress port of that switch
+    leaf_t  scope;    // destination leaf that the warning applies to, or SCOPE_ALL
+    bit<32> hold;     // time after which the warning expires
 }
 
-// From the source leaf to the destination leaf; hosts never see it.
+// Header of a packet between source leaf and destination leaf. Hosts never see
+// it.
 header fabric_t {
-    bit<16> ether_type; // of what follows
+    bit<16> ether_type; // of the next header
     leaf_t  src_leaf;
-    bit<8>  path;       // that the source leaf chose
-    bit<1>  stamped;    // stamp: when this packet passed the source leaf
-    bit<1>  echoed;     // echo: the stamp of a packet in the other direction
-    bit<6>  reserved;   //       on echo_path, put off by its wait for a ride
+    bit<8>  path;       // chosen by the source leaf
+    bit<1>  stamped;    // stamp is set: when this packet passed the source leaf
+    bit<1>  echoed;     // echo is set: the stamp of a packet in the other direction
+    bit<6>  reserved;   // on path echo_path, plus its wait at the source leaf
     bit<32> stamp;
     bit<8>  echo_path;
     bit<32> echo;
@@ -136,63 +137,63 @@ struct metadata_t {
     // base
     bit<32> dst_addr;         // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    leaf_t  leaf;             // where to: a leaf, if there is a choice of paths to it
-    port_t  first_port;       // the ports of the choice are first_port to
+    leaf_t  leaf;             // destination leaf, if there are several paths to it
+    port_t  first_port;       // ports of the paths: first_port to
     path_t  last_path;        // first_port + last_path
-    path_t  path;             // the choice: out_port - first_port
+    path_t  path;             // the chosen path: out_port - first_port
     bool    deliver;          // the next hop is a host
     // clock
     @field_list(keep.recirculation)
     time_t  now;
     // in_port
     @field_list(keep.recirculation)
-    port_t  in_port;          // that the packet came in by, the first time
+    port_t  in_port;          // first ingress port of the packet
     // recirculation
     @field_list(keep.recirculation)
     bit<16> passes;           // recirculations so far
     @field_list(keep.recirculation)
-    path_t  first_choice;     // path of a recirculated packet
+    path_t  first_choice;     // path before the recirculation
     @field_list(keep.recirculation)
-    bit<32> recirc_mark;      // recirc_sent when this packet was the last
-    bool    again;            // it is to be recirculated
+    bit<32> recirc_mark;      // recirc_sent when this packet was sent there
+    bool    recirculate;      // the packet will be recirculated
     // message
     @field_list(keep.message)
-    bit<8>  message;          // what a clone is to become
+    bit<8>  message;          // kind of the message that a clone becomes
     @field_list(keep.message)
     bit<3>  message_priority;
     // neighbour
-    path_t  by_path;          // that a message came by
-    bit<16> relay;            // group of the switches that it is relayed to
+    path_t  by_path;          // path that a message arrived on
+    bit<16> relay;            // multicast group of the switches that it is relayed to
     // fabric
-    leaf_t  own_leaf;         // number of this switch
+    leaf_t  own_leaf;         // leaf number of this switch
     // changed
-    bool    ipv4_changed;     // the checksum is due
+    bool    ipv4_changed;     // the checksum must be updated
     // rtt
-    bool    stamp;            // this packet is to be stamped
-    bit<8>  waiting;          // path of the stamp that waits to be echoed, plus one
+    bool    stamp;            // this packet gets a time stamp
+    bit<8>  waiting;          // path of the stamp that will be echoed, plus one; or 0
     // ingress_qlen
     @field_list(keep.recirculation)
-    bit<32> counted;          // bytes that this packet has in ingress_qlen
-    bit<32> qlen;             // of its ingress port
+    bit<32> counted;          // bytes of this packet that ingress_qlen counts
+    bit<32> qlen;             // ingress_qlen of its port
     // egress_qlen
-    bit<32> queued;           // bytes that this packet has in egress_qlen
+    bit<32> queued;           // bytes of this packet that egress_qlen counts
     // drill
-    path_t  sample_a;         // DRILL's candidates: two at random and the best of
-    path_t  sample_b;         // last time; and their queues
-    path_t  best;
-    bit<32> qlen_a;
+    path_t  sample_a;         // DRILL's candidates: two random paths
+    path_t  sample_b;
+    path_t  best;             // and the best path of the last packet
+    bit<32> qlen_a;           // their queue lengths
     bit<32> qlen_b;
     bit<32> qlen_best;
     // rlb
     @field_list(keep.recirculation, keep.message)
-    bit<32> calm;             // length of ingress_qlen that ends a warning
-    time_t  since;            // ingress_qlen was last looked at
-    bool    sample;           // it is time to look again
-    bool    warn;             // a pause is near
-    bit<2>  fwd_flag;
+    bit<32> calm;             // ingress_qlen below which a warning ends
+    time_t  sample_age;       // time since the last sample of ingress_qlen
+    bool    sample_due;       // the packet takes a sample
+    bool    warn;             // a pause is predicted
+    bit<2>  fwd_flag;         // DIRECT, REROUTE or RECIRCULATE
     // pfc_emulated
     @field_list(keep.recirculation)
-    bit<32> xon;              // length of ingress_qlen that ends a pause
+    bit<32> xon;              // ingress_qlen at which RESUME is sent
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -257,28 +258,29 @@ bit<32> path_cell(in leaf_t leaf, in path_t path) {
     return (bit<32>) (leaf ++ path);
 }
 
-// Bytes ever sent to the recirculation port, and how many of them have come
-// back: the difference is its queue. Each packet brings its own mark, so that a
-// lost one is forgotten as soon as the next returns.
+// Bytes sent to the recirculation port so far, and those that have returned.
+// The difference is its queue length. Each packet carries the sum at which it
+// was sent, so that a lost packet does not count any more when the next one
+// returns.
 @name(".recirc_sent") @index("one") @unit("bytes")
-@brief("bytes ever sent to the recirculation port")
+@brief("bytes sent to the recirculation port so far")
 register<bit<32>>(1) recirc_sent;
 @name(".recirc_returned") @index("one") @unit("bytes")
-@brief("how many of them are back; the difference is its queue")
+@brief("bytes that have returned from the recirculation port; recirc_sent minus this is its queue length")
 register<bit<32>>(1) recirc_returned;
 
-// Until when each class of a port is paused. What is over is kept, for it is
-// also when the port went on: pause_seen falls with the first packet that was
-// not in the queue then.
+// Time until which each class of a port is paused. A past time is kept: it is
+// when the port resumed. The first packet that was enqueued after that time
+// clears pause_seen.
 @name(".paused_until") @index("port,priority:8") @unit("us")
-@brief("until when a class of a port is paused; the time of the resumption once that is past")
+@brief("time until which a class of a port is paused; a past time is when the port resumed")
 register<time_t>(512) paused_until;
 @name(".pause_seen") @index("port,priority:8") @unit("flag")
-@brief("packets that the last pause held up may still be queued")
+@brief("packets that the last PAUSE delayed may still be queued")
 register<bit<8>>(512) pause_seen;
 
-// Round-trip times of the paths to each leaf: the latest, and an average in
-// which each sample counts an eighth. Zero is not yet measured.
+// Round-trip times of the paths to each leaf: the latest one, and a moving
+// average in which a sample has weight 1/8. Zero is not yet measured.
 @name(".path_rtt") @index("leaf,path:8") @unit("us")
 @brief("round-trip time of a path, latest sample")
 register<time_t>(512) path_rtt;
@@ -286,68 +288,68 @@ register<time_t>(512) path_rtt;
 @brief("round-trip time of a path, moving average")
 register<time_t>(512) path_rtt_avg;
 @name(".path_rtt_time") @index("leaf,path:8") @unit("us")
-@brief("when the latest sample of a path came")
-register<time_t>(512) path_rtt_time; // of the latest
+@brief("arrival time of the latest sample of a path")
+register<time_t>(512) path_rtt_time;
 
-// When a packet on each path to each leaf was last stamped.
+// Time of the last stamp on each path to each leaf.
 @name(".stamped_at") @index("leaf,path:8") @unit("us")
-@brief("when a packet on a path was last stamped")
+@brief("time of the last stamp on a path")
 register<time_t>(512) stamped_at;
 
-// What waits at this leaf for a packet to take it back to another one: the path
-// it came by, plus one, and how far its stamp was behind our clock.
+// The stamp that waits at this leaf for a packet that returns it to its leaf:
+// the path that it arrived on, plus one, and its age on arrival by the clock of
+// this leaf.
 @name(".echo_path") @index("leaf") @unit("path")
 @brief("path of the stamp that waits to be echoed to a leaf, plus one")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("us")
-@brief("how far that stamp is behind the clock")
+@brief("age of the stamp that waits to be echoed to a leaf")
 register<time_t>(64) echo_age;
 
-// Bytes of each class now buffered that arrived on a port. Ingress adds what it
-// admits and marks the packet with it, egress subtracts the mark; a packet that
-// recirculates stays counted. A port without arrivals for the time FORGET
-// starts from zero again, in case packets were dropped in between.
+// Buffered bytes of each class by ingress port. Ingress adds the length of an
+// admitted packet and stores it in the packet's metadata. Egress subtracts it.
+// A recirculated packet stays counted. After a time FORGET without arrivals the
+// sum starts from zero, in case packets were dropped in between.
 @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that arrived on a port")
+@brief("buffered bytes by ingress port")
 register<bit<32>>(512) ingress_qlen;
 
-// Bytes of each class now buffered that leave on a port, where there is a
-// choice of ports. Ingress adds what it admits; egress subtracts the same, and
-// starts from zero whenever the target reports an empty queue, so that what was
-// dropped in between is forgotten. Clones are never counted: their metadata is
-// zero.
+// Buffered bytes of each class by egress port, of packets with several paths.
+// Ingress adds the length of an admitted packet, and egress subtracts it.
+// Egress sets the sum to zero when the target reports an empty queue, so that
+// packets dropped in between do not count for ever. Clones are not counted:
+// their metadata is zero.
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
-@brief("bytes now buffered that leave on a port")
+@brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
 
-// 1 where the switch before us was warned, and the end of the warning not yet
-// sent.
+// 1 if the upstream switch of a port was warned, and the warning not yet ended.
 @name(".warning_on") @index("port,priority:8") @unit("flag")
-@brief("the switch before a port was warned, and the end of the warning not yet sent")
+@brief("the upstream switch of a port was warned, and the warning was not yet ended")
 register<bit<8>>(512) warning_on;
 
-// Paths that were warned of, to one leaf and to all; the first path is the
-// leftmost bit. A bit falls when the warning is taken back, or when a packet is
-// checked after warned_until. The last row of that is for warned_all.
+// Warned paths, for each leaf and for all leaves; the first path is the
+// leftmost bit. A bit is cleared when the warning ends, or when a packet is
+// checked after warned_until. The last row of warned_until is for warned_all.
 @name(".warned") @index("leaf") @unit("paths")
-@brief("paths to a leaf that were warned of, the first at the left")
+@brief("warned paths to a leaf; the first path is the leftmost bit")
 register<mask_t>(64) warned;
 @name(".warned_all") @index("one") @unit("paths")
-@brief("paths that were warned of for all leaves")
+@brief("warned paths for all leaves")
 register<mask_t>(1) warned_all;
 @name(".warned_until") @index("leaf,path:8") @unit("us")
-@brief("when a warning expires; the last row is for warned_all")
+@brief("time at which a warning expires; the last row is for warned_all")
 register<time_t>(520) warned_until;
 
-// When PAUSE was last sent to the peer of a port; zero if it may send.
+// When PAUSE was last sent to the peer of a port; zero if it is not paused.
 @name(".pausing_since") @index("port,priority:8") @unit("us")
-@brief("when PAUSE was last sent to the peer of a port; 0 if it may send")
+@brief("when PAUSE was last sent to the peer of a port; 0 if it is not paused")
 register<time_t>(512) pausing_since;
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -359,7 +361,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         meta.out_port = port;
     }
 
-    // The last hop: messages between switches end here.
+    // The last hop, where messages between switches end.
     @name(".to_host")
     action to_host(port_t port) {
         meta.out_port = port;
@@ -375,7 +377,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; to_host; drop; }
@@ -388,18 +390,18 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// A recirculated packet has no time and no port of its own.
+// A recirculated packet keeps the time and the ingress port of its metadata.
 control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.passes == 0) {
             meta.now = (time_t) standard_metadata.ingress_global_timestamp;
-            // What the controller sends counts at port 0, which is none.
+            // Packets of the controller count at port 0, which is not a port.
             meta.in_port = standard_metadata.ingress_port < 64 ? standard_metadata.ingress_port : 0;
         } else {
             recirc_returned.write(0, meta.recirc_mark);
@@ -407,8 +409,8 @@ control Arrive(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Arrive
 
-// Recirculates a packet.
-control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Sends a packet to the recirculation port.
+control ToRecirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         recirc_sent.read(meta.recirc_mark, 0);
         meta.recirc_mark = meta.recirc_mark + standard_metadata.packet_length;
@@ -417,20 +419,20 @@ control Again(inout metadata_t meta, inout standard_metadata_t standard_metadata
         meta.first_choice = meta.path;
         meta.out_port = RECIRCULATION_PORT;
     }
-} // control Again
+} // control ToRecirculation
 
 // Records the PAUSE frames of a port's peer; one with time zero is a RESUME.
 control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     time_t quantum;
 
-    // Time of 512 bits on the link of the port, in 1/1024.
+    // Time of 512 bits on the link of the port, in 1/1024 of a time unit.
     @name(".pause_unit")
     action pause_unit(@value("quantum(rate)") time_t unit) {
         quantum = unit;
     }
 
     @name(".pfc_port") @kind("ports") @entries("all_ports")
-    @brief("time of 512 bits on the link of a port, in 1/1024")
+    @brief("time of 512 bits on the link of a port, in 1/1024 of a time unit")
     table pfc_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { pause_unit; NoAction; }
@@ -454,8 +456,8 @@ control ObservePauses(inout headers_t hdr, inout metadata_t meta, inout standard
     }
 } // control ObservePauses
 
-// Only switches may send messages between switches: they are dropped at ports
-// without an entry.
+// Only switches may send messages between switches. Ports to switches have an
+// entry; at other ports such messages are dropped.
 control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".from_switch")
     action from_switch(@value("port.path") path_t path, @value("port.relay") bit<16> relay_group) {
@@ -464,7 +466,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @name(".fabric_port") @kind("ports") @entries("fabric_ports")
-    @brief("ports to other switches; the path of each, and the group that warnings are relayed to, if there are warnings")
+    @brief("ports to other switches: the path of each, and the multicast group that warnings are relayed to, if there are warnings")
     table fabric_port {
         key = { meta.in_port : exact @name("in_port"); }
         actions = { from_switch; NoAction; }
@@ -482,7 +484,7 @@ control Neighbour(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 } // control Neighbour
 
-// At the destination leaf: learns from the header and takes it off.
+// The destination leaf reads and removes the header.
 control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.deliver && hdr.fabric.isValid()) {
@@ -507,8 +509,9 @@ control FabricReceive(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricReceive
 
-// At the source leaf: puts the header on packets that carry a report. Leaves
-// have themselves as the default action of leaf_role, other switches nothing.
+// The source leaf adds the header to packets that carry a report. At a leaf,
+// the default action of leaf_role sets the leaf's number; at other switches it
+// is NoAction.
 control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     @name(".be_leaf")
     action be_leaf(@value("node.leaf") leaf_t leaf, @value("span(rtt.interval)") time_t interval) {
@@ -520,7 +523,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("a leaf's own number, and how often it measures each path")
+    @brief("number of this leaf, and how often it measures each path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -557,7 +560,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricSend
 
-// The packet is about to enter the queue of its port.
+// Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         bit<32> qlen;
@@ -567,11 +570,11 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// DRILL(2,1): of two paths at random and the one that was best last time, the
-// one with the shortest queue.
+// DRILL(2,1): of two random paths and the best path of the last packet, the one
+// with the shortest queue.
 control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drill_best") @index("leaf") @unit("path")
-    @brief("path that was best last time")
+    @brief("best path of the last packet to a leaf")
     register<bit<8>>(64) drill_best;
 
     apply {
@@ -598,8 +601,9 @@ control Drill(inout metadata_t meta, inout standard_metadata_t standard_metadata
     }
 } // control Drill
 
-// Receives warnings of the next switches, and relays them to those before.
-control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Receives warnings of downstream switches, and relays them to upstream
+// switches.
+control ReceiveWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.cnm.isValid()) {
             mask_t paths;
@@ -625,21 +629,22 @@ control HearWarnings(inout headers_t hdr, inout metadata_t meta, inout standard_
             exit;
         }
     }
-} // control HearWarnings
+} // control ReceiveWarnings
 
-// Counts what arrives and looks once per interval how the ingress queue grows.
-// Ports with an entry in predict warn the switch before them. The packet that
-// makes the queue long warns at once: the program sends PAUSE with any packet,
-// not only when it looks, and a warning has to come first.
+// Counts arriving packets, and samples the growth of the ingress queue once per
+// interval. Ports with an entry in predict warn their upstream switch. The
+// packet with which the queue reaches Q_th triggers a warning at once: the
+// program may send PAUSE with any packet, not only with samples, and the
+// warning must precede it.
 control Predict(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".sampled_at") @index("port,priority:8") @unit("us")
-    @brief("when an ingress queue was last looked at")
+    @brief("time of the last sample of an ingress queue")
     register<time_t>(512) sampled_at;
     @name(".sampled_qlen") @index("port,priority:8") @unit("bytes")
-    @brief("its length then")
+    @brief("length of an ingress queue at the last sample")
     register<bit<32>>(512) sampled_qlen;
     @name(".warnings_sent") @index("port") @unit("messages")
-    @brief("warnings sent out of a port")
+    @brief("warnings sent through a port")
     register<bit<32>>(64) warnings_sent;
 
     @name(".read_qlen")
@@ -647,12 +652,12 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         time_t last;
         bit<32> before;
         sampled_at.read(last, queue_cell(meta.in_port, standard_metadata.priority));
-        meta.since = meta.now - last;
-        meta.sample = meta.since >= interval;
+        meta.sample_age = meta.now - last;
+        meta.sample_due = meta.sample_age >= interval;
         ingress_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         meta.counted = standard_metadata.packet_length;
         meta.calm = calm;
-        meta.qlen = (meta.since > FORGET ? 0 : before) + meta.counted;
+        meta.qlen = (meta.sample_age > FORGET ? 0 : before) + meta.counted;
         ingress_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
     }
 
@@ -665,7 +670,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 
     @name(".Readqlen") @kind("ports") @entries("fabric_ports")
-    @brief("ports whose ingress queue is watched")
+    @brief("ports whose ingress queue is sampled")
     table Readqlen {
         key = {
             meta.in_port : exact @name("in_port");
@@ -676,8 +681,9 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         size = 512;
     }
 
-    // A pause is near if the queue is long, or if it has the bytes of a link in
-    // it, grows, and at this rate will reach xoff within the horizon.
+    // A pause is predicted if the queue is at least Q_th. It is also predicted
+    // if the queue is at least floor and grows so fast that it will reach xoff
+    // within the horizon.
     @name(".predict_pause")
     action predict_pause(
         @value("bytes(rlb.floor)") bit<32> floor,
@@ -687,12 +693,12 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         bit<32> before;
         sampled_qlen.read(before, queue_cell(meta.in_port, standard_metadata.priority));
         bool warn = meta.qlen >= warn_at || (meta.qlen >= floor && meta.qlen > before &&
-            (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.since <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
-        meta.warn = (meta.sample && warn) || (meta.qlen >= warn_at && meta.qlen - meta.counted < warn_at);
+            (bit<64>) (xoff |-| meta.qlen) * (bit<64>) meta.sample_age <= (bit<64>) horizon * (bit<64>) (meta.qlen - before));
+        meta.warn = (meta.sample_due && warn) || (meta.qlen >= warn_at && meta.qlen - meta.counted < warn_at);
     }
 
     @name(".predict") @kind("ports") @entries("fabric_ports")
-    @brief("when the switch before a port is warned")
+    @brief("thresholds at which the upstream switch of a port is warned")
     table predict {
         key = {
             meta.in_port : exact @name("in_port");
@@ -707,7 +713,7 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
         if (meta.passes == 0) {
             if (Readqlen.apply().hit) {
                 predict.apply();
-                if (meta.sample) {
+                if (meta.sample_due) {
                     sampled_at.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
                     sampled_qlen.write(queue_cell(meta.in_port, standard_metadata.priority), meta.qlen);
                 }
@@ -725,28 +731,28 @@ control Predict(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Predict
 
-// Algorithm 1. A packet whose path is warned takes another one that is not, or
-// waits for its own by recirculation, if the other is slower by more than one
-// pass.
+// Algorithm 1. A packet with a warned path takes another path without a
+// warning. If the other path is slower by more than the time of a
+// recirculation, the packet is recirculated instead.
 control Rlb(inout metadata_t meta) {
     @name(".reroutes") @index("port") @unit("packets")
-    @brief("packets that left a warned port for another path")
+    @brief("packets rerouted from a warned port to another path")
     register<bit<32>>(64) reroutes;
     @name(".recirculations") @index("port") @unit("packets")
-    @brief("times a packet waited for a warned port by recirculation")
+    @brief("recirculations of packets that waited for a warned port")
     register<bit<32>>(64) recirculations;
     @name(".forwarded_warned") @index("port") @unit("packets")
-    @brief("packets sent to a warned port all the same")
+    @brief("packets sent to a warned port anyway")
     register<bit<32>>(64) forwarded_warned;
 
     mask_t to_leaf;
     mask_t to_all;
-    mask_t free; // paths that the next choice may be
-    path_t other; // p_s, the next choice after p,
-    path_t p; // first the base's choice
-    bit<1> found;
-    bit<1> waiting_pays; // p_s is slower than p by more than a recirculation takes
-    mask_t turned;
+    mask_t free; // paths that can be the next choice
+    path_t other; // p_s, the next choice after p
+    path_t p; // initially the base's choice
+    bit<1> found; // there is a path other
+    bit<1> waiting_pays; // p_s is slower than p by more than the time of a recirculation
+    mask_t rotated;
     time_t recirculation_time;
     time_t fresh_for;
 
@@ -764,11 +770,11 @@ control Rlb(inout metadata_t meta) {
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
-    // The first free path after the chosen one, in turn.
+    // The first free path after the chosen one, in cyclic order.
     @name(".next_path") @kind("constant")
-    @brief("first free path in turn")
+    @brief("first free path after the chosen one, in cyclic order")
     table next_path {
-        key = { turned : lpm @name("free"); }
+        key = { rotated : lpm @name("free"); }
         actions = { skip_paths; NoAction; }
         const default_action = NoAction();
         const entries = {
@@ -782,8 +788,8 @@ control Rlb(inout metadata_t meta) {
         }
     }
 
-    // t_rc, the queue of the recirculation port in time: 1/1024 of byte_time
-    // each byte.
+    // t_rc, the queueing delay of the recirculation port: a byte takes
+    // byte_time / 1024.
     @name(".compare_paths")
     action compare_paths(
         @value("span(rlb.pass_time)") time_t pass_time,
@@ -797,7 +803,7 @@ control Rlb(inout metadata_t meta) {
         fresh_for = fresh;
     }
 
-    // Line 5. A path that was never measured cannot be worth waiting for.
+    // Line 5. A packet does not wait for a path that was never measured.
     action compare() {
         time_t rtt;
         time_t other_rtt;
@@ -810,7 +816,7 @@ control Rlb(inout metadata_t meta) {
     }
 
     @name(".Compath") @kind("settings")
-    @brief("what a recirculation takes, and how old round-trip times may be")
+    @brief("time of a recirculation, and maximum age of round-trip times")
     table Compath {
         actions = { compare_paths; }
         default_action = compare_paths(1, 1, 0);
@@ -832,7 +838,7 @@ control Rlb(inout metadata_t meta) {
     }
 
     @name(".Forwardtype") @kind("constant")
-    @brief("fwd_flag: direct, another path, or later")
+    @brief("fwd_flag: forward on the chosen path, on another path, or recirculate")
     table Forwardtype {
         key = {
             found : exact @name("other_path");
@@ -852,7 +858,7 @@ control Rlb(inout metadata_t meta) {
     }
 
     @name(".Stoprecir") @kind("settings")
-    @brief("how much recirculation there may be")
+    @brief("limits of recirculation")
     table Stoprecir {
         actions = { limit_recirculation; }
         default_action = limit_recirculation(64);
@@ -863,7 +869,7 @@ control Rlb(inout metadata_t meta) {
         warned.read(to_leaf, (bit<32>) meta.leaf);
         warned_all.read(to_all, 0);
         if (((to_leaf | to_all) & chosen) != 0) {
-            // Clear what has expired, path by path: there are no loops.
+            // Clear expired warnings, path by path: P4 has no loops.
             if (((to_leaf | to_all) & 0x80) != 0) {
                 forget(0);
             }
@@ -890,7 +896,7 @@ control Rlb(inout metadata_t meta) {
             }
             warned.write((bit<32>) meta.leaf, to_leaf);
             warned_all.write(0, to_all);
-            // Beyond last_path there are no paths.
+            // There are no paths after last_path.
             mask_t unwarned = ~(to_leaf | to_all | ((FIRST_PATH - 1) >> meta.last_path));
             if (((to_leaf | to_all) & chosen) != 0) {
                 Compath.apply();
@@ -901,7 +907,8 @@ control Rlb(inout metadata_t meta) {
                 // Line 4: the base's next choice, warned or not.
                 free = ~(chosen | ((FIRST_PATH - 1) >> meta.last_path));
                 if (free != 0) {
-                    // DRILL's other candidates, the shorter queue first.
+                    // Of DRILL's other candidates, the one with the shortest
+                    // queue.
                     bit<32> shortest = 0xffffffff;
                     if ((free & (FIRST_PATH >> meta.best)) != 0) {
                         other = meta.best;
@@ -924,13 +931,14 @@ control Rlb(inout metadata_t meta) {
                     compare();
                 }
 
-                // Line 8: it takes the place of the first, and if there is a
-                // warning of it too, the next one is the best without.
+                // Line 8: it replaces the base's choice. If it has a warning
+                // too, the next choice is the best path without a warning.
                 if (found == 1 && waiting_pays == 0 && (unwarned & (FIRST_PATH >> other)) == 0) {
                     p = other;
                     found = 0;
                     free = unwarned;
-                    // DRILL's other candidates, the shorter queue first.
+                    // Of DRILL's other candidates, the one with the shortest
+                    // queue.
                     bit<32> shortest = 0xffffffff;
                     if ((free & (FIRST_PATH >> meta.best)) != 0) {
                         other = meta.best;
@@ -947,7 +955,7 @@ control Rlb(inout metadata_t meta) {
                         found = 1;
                     }
                     if (found == 0) {
-                        turned = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
+                        rotated = (free << meta.path << 1) | (free >> (LAST_PATH - meta.path));
                         next_path.apply();
                     }
                     if (found == 1) {
@@ -964,7 +972,7 @@ control Rlb(inout metadata_t meta) {
                 if (meta.fwd_flag == RECIRCULATE) {
                     recirculations.read(packets, (bit<32>) meta.out_port);
                     recirculations.write((bit<32>) meta.out_port, packets + 1);
-                    meta.again = true;
+                    meta.recirculate = true;
                 } else if (meta.fwd_flag == REROUTE) {
                     reroutes.read(packets, (bit<32>) meta.out_port);
                     reroutes.write((bit<32>) meta.out_port, packets + 1);
@@ -979,11 +987,11 @@ control Rlb(inout metadata_t meta) {
     }
 } // control Rlb
 
-// Sends PAUSE to the peer of the ingress port, and repeats it while the queue
-// stays long, before the pause expires. One packet makes one message: another
-// one puts this off to the next packet.
+// Requests a PAUSE for the peer of the ingress port when the queue is long, and
+// repeats it before the pause expires. A packet can trigger one message only:
+// if it triggers another one, PAUSE is sent with the next packet.
 control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    bool ask;
+    bool pause_due;
 
     @name(".check_xoff")
     action check_xoff(
@@ -993,7 +1001,7 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
         time_t since;
         pausing_since.read(since, queue_cell(meta.in_port, standard_metadata.priority));
         meta.xon = xon;
-        ask = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
+        pause_due = meta.qlen > xoff && (since == 0 || meta.now - since >= again);
     }
 
     @name(".pfc_threshold") @kind("ports") @entries("all_ports") @sessions("all_ports")
@@ -1010,9 +1018,9 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
 
     apply {
         if (meta.passes == 0) {
-            ask = false;
+            pause_due = false;
             pfc_threshold.apply();
-            if (ask && meta.message == 0) {
+            if (pause_due && meta.message == 0) {
                 pausing_since.write(queue_cell(meta.in_port, standard_metadata.priority), meta.now);
                 meta.message = MESSAGE_PAUSE;
                 meta.message_priority = standard_metadata.priority;
@@ -1022,15 +1030,15 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 } // control AskToPause
 
-// Holds packets for a paused port by recirculation, a limited number of times.
+// Recirculates packets for a paused port, a limited number of times.
 control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
     action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
-        meta.again = meta.passes < most;
+        meta.recirculate = meta.passes < most;
     }
 
     @name(".hold") @kind("settings")
-    @brief("how often a packet may be held")
+    @brief("how often a packet may be recirculated for a paused port")
     table hold {
         actions = { hold_packet; }
         default_action = hold_packet(1000);
@@ -1051,8 +1059,8 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 } // control Hold
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -1060,7 +1068,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -1079,7 +1087,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Arrive() arrive;
     ObservePauses() observe_pauses;
     Neighbour() neighbour;
-    HearWarnings() hear_warnings;
+    ReceiveWarnings() receive_warnings;
     Route() route;
     FabricReceive() fabric_receive;
     Predict() predict;
@@ -1087,7 +1095,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Drill() drill;
     Rlb() rlb;
     Hold() hold;
-    Again() again;
+    ToRecirculation() to_recirculation;
     FabricSend() fabric_send;
     Enqueue() enqueue;
     Send() send;
@@ -1096,7 +1104,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
         arrive.apply(meta, standard_metadata);
         observe_pauses.apply(hdr, meta, standard_metadata);
         neighbour.apply(hdr, meta, standard_metadata);
-        hear_warnings.apply(hdr, meta, standard_metadata);
+        receive_warnings.apply(hdr, meta, standard_metadata);
         route.apply(hdr, meta, standard_metadata);
         fabric_receive.apply(hdr, meta);
         predict.apply(meta, standard_metadata);
@@ -1109,11 +1117,11 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
             meta.out_port = meta.first_port + (port_t) meta.path;
             rlb.apply(meta);
         }
-        if (!meta.again) {
+        if (!meta.recirculate) {
             hold.apply(meta, standard_metadata);
         }
-        if (meta.again) {
-            again.apply(meta, standard_metadata);
+        if (meta.recirculate) {
+            to_recirculation.apply(meta, standard_metadata);
         } else {
             if (meta.last_path > 0) {
                 fabric_send.apply(hdr, meta);
@@ -1124,15 +1132,15 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// The end of the recirculation port.
-control PassAgain(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// Recirculates a packet at the end of the recirculation port's queue.
+control Recirculate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         recirculate_preserving_field_list(keep.recirculation);
     }
-} // control PassAgain
+} // control Recirculate
 
-// The packet no longer counts at its ingress port.
+// Subtracts a packet that leaves from its ingress queue.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0) {
@@ -1143,7 +1151,7 @@ control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Depart
 
-// It has left the queue.
+// Subtracts a packet that has left the queue.
 control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.queued != 0) {
@@ -1172,8 +1180,8 @@ control Calm(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 } // control Calm
 
-// Makes a clone into a message to the switch before us; clone session p leads
-// to port p.
+// Turns a clone into a message to the upstream switch. Clone session p leads to
+// port p.
 control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".warn_upstream")
     action warn_upstream(
@@ -1201,7 +1209,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     @name(".cnm_out") @kind("ports") @entries("fabric_ports") @sessions("fabric_ports")
-    @brief("contents of the warnings of a port")
+    @brief("contents of the warnings sent through a port")
     table cnm_out {
         key = { standard_metadata.egress_port : exact @name("egress_port"); }
         actions = { warn_upstream; NoAction; }
@@ -1210,8 +1218,9 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 
     apply {
-        // On BMv2, threads run ingress and egress: the queue may have become
-        // long again, and its warning sent, since this message was requested.
+        // BMv2 runs ingress and egress in threads: since this message was
+        // requested, the queue may have grown again and another warning may
+        // have been sent.
         if (meta.message == MESSAGE_CALM) {
             bit<32> qlen;
             ingress_qlen.read(qlen, queue_cell(standard_metadata.egress_port, meta.message_priority));
@@ -1229,7 +1238,7 @@ control Warn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     }
 } // control Warn
 
-// Makes a clone into a PFC frame for the peer of its port.
+// Turns a clone into a PFC frame for the peer of its port.
 control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.message == MESSAGE_PAUSE || meta.message == MESSAGE_RESUME) {
@@ -1256,7 +1265,7 @@ control PauseFrame(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control PauseFrame
 
-// Sends RESUME to the peer of the ingress port once its queue is short.
+// Sends RESUME to the peer of the ingress port when its queue is short again.
 control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.counted != 0 && meta.qlen <= meta.xon) {
@@ -1272,12 +1281,13 @@ control Resume(inout metadata_t meta, inout standard_metadata_t standard_metadat
     }
 } // control Resume
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 
-    // The ramp is the probability per unit of depth in 2^-32.
+    // The ramp is the probability of a mark per unit of depth, in 2^-32.
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<19> kmin,
@@ -1312,7 +1322,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Warn() warn;
     PauseFrame() pause_frame;
-    PassAgain() pass_again;
+    Recirculate() recirculate;
     Depart() depart;
     Dequeue() dequeue;
     Resume() resume;
@@ -1324,7 +1334,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
             warn.apply(hdr, meta, standard_metadata);
             pause_frame.apply(hdr, meta);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            pass_again.apply(meta, standard_metadata);
+            recirculate.apply(meta, standard_metadata);
         } else {
             depart.apply(meta, standard_metadata);
             dequeue.apply(meta, standard_metadata);
@@ -1337,7 +1347,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 

@@ -61,11 +61,11 @@ struct metadata_t {
     // base
     bit<32> dst_addr;     // IPv4 destination, or target of an ARP message
     port_t  out_port;
-    port_t  first_port;   // the ports of the choice are first_port to
+    port_t  first_port;   // ports of the paths: first_port to
     path_t  last_path;    // first_port + last_path
-    path_t  path;         // the choice: out_port - first_port
+    path_t  path;         // the chosen path: out_port - first_port
     // changed
-    bool    ipv4_changed; // the checksum is due
+    bool    ipv4_changed; // the checksum must be updated
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -91,10 +91,10 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     }
 } // parser PipeParser
 
-// Routes: hosts are reached by one port, other leaves by any of several
-// consecutive ports. Ethernet addresses and time to live stay as they are: to
-// its hosts the fabric is one segment, and ARP is routed by the requested
-// address.
+// Routes by destination address. A host has one port, another leaf has one or
+// more consecutive ports. Ethernet addresses and the time to live do not
+// change: hosts see the fabric as one Ethernet segment. ARP messages are routed
+// by the requested address.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".drop")
     action drop() {
@@ -114,7 +114,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     @name(".route") @kind("routes")
-    @brief("destination address: a host's port, a port, or a row of equal ports towards a leaf")
+    @brief("by destination address: the port of a host, a port, or the equal-cost ports towards a leaf")
     table route {
         key = { meta.dst_addr : lpm @name("dst_addr"); }
         actions = { to_leaf; to_port; drop; }
@@ -127,21 +127,21 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             exit;
         }
         if (hdr.ipv4.isValid()) {
-            // Class selectors: DSCP 26 is priority 3, DSCP 48 is priority 6.
+            // Class selector: DSCP 26 is priority 3, DSCP 48 is priority 6.
             standard_metadata.priority = hdr.ipv4.dscp[5:3];
         }
     }
 } // control Route
 
-// Each packet takes a path at random: hosts have to bear with reordering.
+// Each packet takes a random path. Hosts must tolerate reordering.
 control Rps(inout metadata_t meta) {
     apply {
         random(meta.path, 0, meta.last_path);
     }
 } // control Rps
 
-// From port numbers of the topology, which all tables and registers go by, to
-// those of the target. Here they are the same.
+// Converts the port numbers of the topology, which all tables and registers
+// use, to those of the target. Here they are the same.
 control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".send")
     action send(port_t port) {
@@ -149,7 +149,7 @@ control Send(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".Forward") @kind("ports")
-    @brief("port number of the topology to port of the target")
+    @brief("port of the target for a port number of the topology")
     table Forward {
         key = { meta.out_port : exact @name("out_port"); }
         actions = { send; NoAction; }
@@ -179,12 +179,13 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 } // control IngressPipe
 
-// Marks packets by the length of the queue they leave behind, as DCQCN and
-// DCTCP require it: none up to kmin, all above kmax, ever more in between.
+// RED marking as DCQCN and DCTCP require it. The queue length that a packet
+// leaves decides: up to kmin no packet is marked, above kmax every packet, and
+// in between the probability rises linearly.
 control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     bool mark;
 
-    // The ramp is the probability per unit of depth in 2^-32.
+    // The ramp is the probability of a mark per unit of depth, in 2^-32.
     @name(".set_red")
     action set_red(
         @value("depth(red.kmin)") bit<19> kmin,
@@ -226,7 +227,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        // Hosts do; a packet that is only passed on keeps what it had.
+        // Hosts verify checksums. A header that does not change keeps its own.
     }
 } // control VerifyChecksums
 
