@@ -20,7 +20,7 @@ func TestClockStepsAreReported(t *testing.T) {
 		answer time.Duration
 		want   []string
 	}{
-		{"goes on", []float64{100, 101, 102, 103}, 0, nil},
+		{"continuous", []float64{100, 101, 102, 103}, 0, nil},
 		{"drifts", []float64{100, 101.5, 103, 104.5, 106}, 0, nil},
 		{"is set forward", []float64{100, 101, 102 + hour, 103 + hour, 104 + hour}, 0, []string{"set forward by 1h0m0s"}},
 		{"is set back", []float64{100, 101, 102 - hour, 103 - hour, 104 - hour}, 0, []string{"set back by 1h0m0s: BMv2 sends no packets until it has caught up; restart the switch"}},

@@ -67,7 +67,7 @@ func (f *Fabric) conserve() error {
 		}
 		held := int64(h.HeldFrames())
 		if missing := int64(n.received) + n.pool.Out() - sent - held; missing != 0 {
-			return fmt.Errorf("BUG: %d frames are missing in %s at %v: %d came, %d more were made than consumed, %d went on and %d are held",
+			return fmt.Errorf("BUG: %d frames are missing in %s at %v: %d were received, %d more were created than consumed, %d were sent and %d are held",
 				missing, f.topo.Nodes[i].Name, f.Now(), n.received, n.pool.Out(), sent, held)
 		}
 	}

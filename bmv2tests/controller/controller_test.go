@@ -105,7 +105,7 @@ func TestApplyingTwiceChangesNothing(t *testing.T) {
 	})
 }
 
-func TestRegistersByWhicheverWay(t *testing.T) {
+func TestRegistersOverP4RuntimeOrThrift(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		ctx := t.Context()
 		s := connect(t, sw, sw.Target, controlplane.Options{})

@@ -128,7 +128,7 @@ func asDesired(t *testing.T, sw *target, d controlplane.Desired) {
 }
 
 // The switch is killed and restarted during writes and while packets pass.
-func TestASwitchKilledUnderLoadIsPutInOrderWhenItIsBack(t *testing.T) {
+func TestARestartedSwitchGetsItsDesiredState(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		said := &log{}
 		k, f, _ := keep(t, sw, sw.Target, said.options(t), -1)
@@ -243,7 +243,7 @@ func TestACutAndDelayedConnectionLosesNothing(t *testing.T) {
 // Two controllers have different desired states. That of the higher election id is
 // established. The other controller reports this, does nothing, and establishes
 // its own state when it is alone.
-func TestTwoControllersThatFight(t *testing.T) {
+func TestTwoControllersWithDifferentDesiredStates(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		low, high := sw.Target, sw.Target
 		low.ElectionID.Low, high.ElectionID.Low = 1, 2
@@ -372,7 +372,7 @@ func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 
 // A table is too small for the desired entries: this is reported with a remedy,
 // and all other entries are written.
-func TestAFullTableIsSaidAloudAndTheRestIsThere(t *testing.T) {
+func TestAFullTableIsReportedAndOtherEntriesAreWritten(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		said := &log{}
 		k, _, _ := keep(t, sw, sw.Target, said.options(t), -1)

@@ -70,7 +70,7 @@ func TestDigestsAndPacketsComeFromTheDataPlane(t *testing.T) {
 
 // The switch sends a controller's packet-outs, also if the controller disconnects
 // at once.
-func TestPacketsOutOfAControllerThatLeaves(t *testing.T) {
+func TestPacketOutsOfAControllerThatDisconnects(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw *target) {
 		s := connect(t, sw, sw.Target, controlplane.Options{})
 		if _, err := s.Apply(t.Context(), state(t, program(t), 0)); err != nil {

@@ -144,7 +144,7 @@ func TestDRILLTakesTheShortestOfItsThree(t *testing.T) {
 	})
 }
 
-func TestHermesObeysTheTagAndTakesItOff(t *testing.T) {
+func TestHermesFollowsAndRemovesTheTag(t *testing.T) {
 	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "hermes", leafSpine(4), "l1", nil)
@@ -188,7 +188,7 @@ func TestCONGATakesTheLeastCongestedPath(t *testing.T) {
 	})
 }
 
-func TestCONGAFeedsBackWhatItHears(t *testing.T) {
+func TestCONGAFeedsBackTheCongestionOfPaths(t *testing.T) {
 	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "conga", leafSpine(3), "l1", nil)
@@ -217,7 +217,7 @@ func TestCONGAFeedsBackWhatItHears(t *testing.T) {
 	})
 }
 
-func TestREDMarksByTheQueueLeftBehind(t *testing.T) {
+func TestREDMarksByTheQueueLengthAtDeparture(t *testing.T) {
 	t.Parallel()
 	everyTarget(t, func(t *testing.T, sw target) {
 		// The queue of a packet that leaves at once is empty: not marked, even

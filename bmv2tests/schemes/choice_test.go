@@ -85,7 +85,7 @@ func TestRLBAsksTheBaseForItsNextChoice(t *testing.T) {
 
 // t_rc is the queueing delay of the recirculation port plus the latency of one
 // recirculation.
-func TestRLBWeighsTheQueueOfTheRecirculationPort(t *testing.T) {
+func TestRLBComparesWithTheDelayOfTheRecirculationPort(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "1"})

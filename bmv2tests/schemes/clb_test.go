@@ -20,7 +20,7 @@ func ofCoflow(coflow, sport uint16) []byte {
 
 // Each case gives the queue length and growth of four ports. Exactly one of them is
 // the choice of algorithms 1 and 2.
-func TestCLBPrefersClassesAndWithinThem(t *testing.T) {
+func TestCLBTakesTheBestPortByClassThenLengthOrGrowth(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string

@@ -131,7 +131,7 @@ func overlap(x, y []manifest.FilledKey) bool {
 
 // A manifest whose formulas do not fit the program is refused, and so is a network
 // that needs more entries than the table has.
-func TestFormulasThatDoNotGoWithTheProgram(t *testing.T) {
+func TestFormulasThatDoNotFitTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ fill, want string }{
 		{"(1) : pick_a_is(1)", "table pick_a: the formula of its entries has 1 keys, and the table 2"},

@@ -27,7 +27,7 @@ func everyProgram(t *testing.T) (list []*gen.Program) {
 // The tables and registers of a manifest are those of the program, with the same
 // sizes, units and indexes. Objects visible to the controller have a short name and
 // fit into 32 bits.
-func TestManifestsSayWhatProgramsHave(t *testing.T) {
+func TestManifestsMatchTheirPrograms(t *testing.T) {
 	t.Parallel()
 	for _, prog := range everyProgram(t) {
 		t.Run(prog.Name+"/"+prog.Manifest.Target, func(t *testing.T) {

@@ -32,7 +32,7 @@ func slotsUntilNow(d *dut, port int, bytes, markedBytes [9]uint64) {
 // slotsPerUnit makes a slot 2^22 µs long, in 2^-24.
 const slotsPerUnit = 4
 
-func TestPBFSTellsTheSenderOfCongestion(t *testing.T) {
+func TestPBFSNotifiesTheSenderOfCongestion(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs"} {
 		t.Run(profile, func(t *testing.T) {

@@ -50,7 +50,7 @@ func TestPausesOfAPeerAreNoted(t *testing.T) {
 
 // PCN does not mark packets that were queued when the port resumed. Of the others it
 // marks those that leave a non-empty queue.
-func TestPCNDoesNotMarkWhatAPauseHeldUp(t *testing.T) {
+func TestPCNDoesNotMarkPacketsDelayedByPause(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "pcn", leafSpine(2), "l1", nil)
@@ -250,7 +250,7 @@ func TestPLBFlowsStayUntilTheirPathIsCongestedOrKickedOut(t *testing.T) {
 }
 
 // An echo sets the class of a path: by round-trip time, and by load if that is long.
-func TestPLBClassifiesPathsByWhatComesBack(t *testing.T) {
+func TestPLBClassifiesPathsByEchoes(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", nil)
@@ -292,7 +292,7 @@ func fabricThrough(tolerable uint32) []byte {
 	return in
 }
 
-func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
+func TestPLBPacketsWaitForAPauseOnlyWithinTheTolerableDelay(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "1000us"})
@@ -342,7 +342,7 @@ func TestPLBPacketsWaitForAPauseOnlyAsLongAsTheyCan(t *testing.T) {
 	})
 }
 
-func TestPLBLeafLeavesThePathItIsToldToLeave(t *testing.T) {
+func TestPLBLeafLeavesAPathOnAMessage(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", nil)
@@ -412,7 +412,7 @@ func TestPLBCarriesTheLargestLoadOfThePath(t *testing.T) {
 
 // A packet that would wait longer at its own leaf than is tolerable keeps its path,
 // but later packets take another path.
-func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
+func TestPLBLeafLeavesAPausedPathAboveTheTolerableDelay(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1000s"})
@@ -444,7 +444,7 @@ func TestPLBLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
 // The tolerable delay is computed for each packet, not at the flow's start: the other
 // path has become slower since, so the flow can wait longer. The average wait for one
 // port also applies to other ports (section 3.3: "maintained at each switch").
-func TestPLBKnowsWhatAPathMayCostNow(t *testing.T) {
+func TestPLBComputesTheTolerableDelayForEachPacket(t *testing.T) {
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1000s"})
 		d.set("path_rank", 40, 1, 0)

@@ -13,7 +13,7 @@ import (
 // maximum from 50,000 bytes on.
 const qcnSettings = "qcn default -> take_sample(equilibrium=10000, weight=2, limit=50000, scale=1385384651, interval=80000)"
 
-func TestQCNTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
+func TestQCNNotifiesTheSenderOfTheCongestionOfItsQueue(t *testing.T) {
 	t.Parallel()
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
 	for _, c := range []struct {

@@ -144,7 +144,7 @@ func TestRLBEndsAWarningWhenItsQueueBecomesCalm(t *testing.T) {
 	})
 }
 
-func TestRLBWarningsMarkPathsAndAreTakenBack(t *testing.T) {
+func TestRLBWarningsBeginAndEnd(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(3), "l1", nil)
@@ -256,7 +256,7 @@ func TestRLBOverHermesPutsTheFabricHeaderBeforeTheTag(t *testing.T) {
 	})
 }
 
-func TestRLBForgetsWarningsThatHaveRunOut(t *testing.T) {
+func TestRLBClearsExpiredWarnings(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", nil)
@@ -331,7 +331,7 @@ func TestRLBWaitsByRecirculationIfTheOtherPathIsSlower(t *testing.T) {
 
 // A warned path carries no packets that measure it: its last round-trip time remains
 // valid.
-func TestRLBWaitsHoweverOldTheRoundTripTimeIs(t *testing.T) {
+func TestRLBWaitsByRoundTripTimesOfAnyAge(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
 		d := load(t, sw, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.max_recirculations": "3"})
@@ -349,7 +349,7 @@ func TestRLBWaitsHoweverOldTheRoundTripTimeIs(t *testing.T) {
 
 // Algorithm 1 compares p with the base's next choice, whether that is warned or not,
 // and continues with the better one.
-func TestRLBWeighsTheNextChoiceThoughItIsWarned(t *testing.T) {
+func TestRLBComparesTheNextChoiceEvenIfItIsWarned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

@@ -80,7 +80,7 @@ func TestCONGAOnTofinoMarksTheLoadOfLinks(t *testing.T) {
 
 // A flowlet takes the better one of a random path and the best path so far. Old
 // feedback counts as no congestion.
-func TestCONGAOnTofinoTakesTheBestOfWhatItKnows(t *testing.T) {
+func TestCONGAOnTofinoTakesTheBestKnownPath(t *testing.T) {
 	t.Parallel()
 	for _, profile := range congas() {
 		t.Run(profile, func(t *testing.T) {

@@ -124,7 +124,7 @@ func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
 // When a route loses paths, the best path may not exist any more. Then it counts as
 // kicked out: flows take a random remaining path, and the next measured path is the
 // best one.
-func TestPLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
+func TestPLBOnTofinoTakesAnExistingPath(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(4), "l1", nil)
 	for i, rtt := range []uint32{low + 6000, low + 4000, low + 2000, low} {
@@ -205,7 +205,7 @@ func (s *tofino) silence(d *dut, port int) {
 	s.pair(d, "silence", d.now()-5000, d.now(), port, 3)
 }
 
-func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
+func TestPLBOnTofinoNotifiesLeavesOfAPauseAboveTheTolerableDelay(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "100ms"})
 	d.wait(200_000)
@@ -246,7 +246,7 @@ func TestPLBOnTofinoTellsLeavesOfAPauseThatCostsTooMuch(t *testing.T) {
 
 // A leaf sends a message about its own packets to itself. A departing packet ends the
 // silence and reports the expected delay.
-func TestPLBOnTofinoLeafLeavesAPausedPathThatCostsTooMuch(t *testing.T) {
+func TestPLBOnTofinoLeafLeavesAPausedPathAboveTheTolerableDelay(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "l1", map[string]string{"plb.idle": "1s"})
 	echo(d, 1, low+3000, 0)
@@ -446,7 +446,7 @@ func TestPLBOnTofinoKickOutsBeginNoFlow(t *testing.T) {
 
 // An ARP message has no address to notify its leaf, but counted as if it had notified
 // it.
-func TestPLBOnTofinoARPTellsNobody(t *testing.T) {
+func TestPLBOnTofinoARPCountsAsNoMessage(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "plb", leafSpine(2), "s1", map[string]string{"plb.tell_again": "100ms"})
 	d.wait(200_000)

@@ -23,7 +23,7 @@ func loadQCN(t *testing.T) (*dut, *tofino) {
 
 // On Tofino a sample is a departing packet, and its queue length is that when it
 // leaves.
-func TestQCNOnTofinoTellsTheSenderHowCongestedItsQueueIs(t *testing.T) {
+func TestQCNOnTofinoNotifiesTheSenderOfTheCongestionOfItsQueue(t *testing.T) {
 	t.Parallel()
 	f := roce{src: "h1", dst: "h2", sport: 5000}.bytes()
 	const cells = 14 * 80
@@ -135,7 +135,7 @@ func TestQCNOnTofinoTakesSamplesByBytes(t *testing.T) {
 }
 
 // Periods have the maximum length where the copy of a sample does not pass.
-func TestQCNOnTofinoWithoutAWayBackTakesFewSamples(t *testing.T) {
+func TestQCNOnTofinoWithoutReturningCopiesTakesFewSamples(t *testing.T) {
 	t.Parallel()
 	d, sw := loadQCN(t)
 	sw.sw.Lock()

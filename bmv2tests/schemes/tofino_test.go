@@ -134,7 +134,7 @@ func TestPrestoOnTofinoEndsAFlowcellWithThePacketThatFillsIt(t *testing.T) {
 
 // The best path is stored with its queue length. The samples are read from two copies
 // of the queue lengths that egress reports.
-func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
+func TestDRILLOnTofinoTakesTheShortestReportedQueue(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "drill", leafSpine(2), "l1", nil)
 	// A departing packet reports its queue, which is empty.
@@ -171,7 +171,7 @@ func TestDRILLOnTofinoTakesTheShortestItWasToldOf(t *testing.T) {
 }
 
 // The classes are those of v1model. The best path is found one path at a time.
-func TestCLBOnTofinoPrefersClassesAndWithinThem(t *testing.T) {
+func TestCLBOnTofinoTakesTheBestPortByClassThenLengthOrGrowth(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
 		name   string
@@ -216,7 +216,7 @@ func ways(d *dut, host string, n int, more string) {
 
 // When there are fewer paths to a leaf, its best path may not exist any more, and no
 // other path may have as good a rank.
-func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
+func TestBestPathOnTofinoExists(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, d *dut, more string) {
 		if got := uplinks(d, data)[0]; got != 6 {
@@ -250,7 +250,7 @@ func TestBestPathOnTofinoIsOfTheWaysThatThereAre(t *testing.T) {
 }
 
 // The best one of four paths may not exist for a packet with two or three paths.
-func TestCLBOnTofinoTakesAWayThatThereIs(t *testing.T) {
+func TestCLBOnTofinoTakesAnExistingPath(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "clb", leafSpine(4), "l1", map[string]string{"clb.gap": "0s", "clb.threshold": "100KB"})
 	sw.untold()
@@ -300,7 +300,7 @@ func messages(list []frame, port int) []packet.CNM {
 	return out
 }
 
-func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
+func TestRLBOnTofinoWarnsUpstreamOncePerSampleAboveTheThreshold(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.interval": "2us"})
 	size := uint32(len(down) - packet.EthernetLen)
@@ -339,7 +339,7 @@ func TestRLBOnTofinoWarnsUpstreamOncePerLookBeyondTheThreshold(t *testing.T) {
 }
 
 // The bytes of a queue are subtracted when egress reports them, as negative numbers.
-func TestRLBOnTofinoCountsWhatHasLeft(t *testing.T) {
+func TestRLBOnTofinoCountsDepartures(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
 	size := uint64(len(down) - packet.EthernetLen)
@@ -373,7 +373,7 @@ func (s *tofino) warn(d *dut, register string, paths uint32, at int) {
 	s.pair(d, register, paths, d.now(), at)
 }
 
-func TestRLBOnTofinoWarningsOfAWindowRunOutTogether(t *testing.T) {
+func TestRLBOnTofinoWarningsOfAWindowExpireTogether(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(3), "l1", nil)
 	window, hold := sw.hold(d)
@@ -545,7 +545,7 @@ func TestRLBOnTofinoMeasuresPathsBetweenLeaves(t *testing.T) {
 
 // The bytes sent in the last window of 8 slots, plus eight times the bytes that arrived
 // in the last slot, are compared with the bytes that the port can send.
-func TestPBFSOnTofinoTellsTheSenderOfCongestion(t *testing.T) {
+func TestPBFSOnTofinoNotifiesTheSenderOfCongestion(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []string{"pbfs", "rlb-pbfs", "hpcc-pbfs", "conga", "plb"} {
 		t.Run(profile, func(t *testing.T) {

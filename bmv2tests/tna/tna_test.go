@@ -150,7 +150,7 @@ func parts(b []byte) (eg egress, in told, time uint64, note byte, rest []byte) {
 
 // A packet goes to the port that ingress sets, with the metadata of ingress and egress.
 // Bytes that neither parses do not change.
-func TestWhatTheGressesAreTold(t *testing.T) {
+func TestMetadataOfIngressAndEgress(t *testing.T) {
 	r := newRig(t, "testdata/path.p4")
 	const now = 300_000 // ns, beyond 18 bits
 	r.net.RunUntil(now * vtime.Nanosecond)
@@ -416,7 +416,7 @@ func TestRegisterActions(t *testing.T) {
 }
 
 // A control that is in ingress and egress has separate registers in each.
-func TestGressesShareNoRegister(t *testing.T) {
+func TestIngressAndEgressShareNoRegister(t *testing.T) {
 	const add, egressToo = 1, 99
 	r := newRig(t, "testdata/registers.p4")
 	r.ask(add, 0, 4, 0)

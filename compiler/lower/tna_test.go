@@ -78,7 +78,7 @@ func TestApplyOfTNA(t *testing.T) {
 
 // The gresses share neither headers nor metadata. Intrinsic metadata has the
 // names of the architecture.
-func TestGressesShareNothing(t *testing.T) {
+func TestIngressAndEgressShareNothing(t *testing.T) {
 	text, err := os.ReadFile("../../p4src/tna/rlb-ecmp.p4")
 	if err != nil {
 		t.Fatal(err)

@@ -134,9 +134,9 @@ func run(t *testing.T, c *Case, seed uint64) *result.Run {
 	return r
 }
 
-// Judged flows are those that start in the window; traffic goes on until the
+// Judged flows are those that start in the window; traffic continues until the
 // last of them has ended; how a run is watched changes nothing.
-func TestTrafficGoesOnUntilTheLastJudgedFlowHasEnded(t *testing.T) {
+func TestTrafficContinuesUntilTheLastJudgedFlowHasEnded(t *testing.T) {
 	r := run(t, mustParse(t, armed, Small).Cases()[1], 7)
 	if r.Metrics["flows"] != 6 || r.Metrics["finished"] != 6 || r.Summary.Flows != 6 || r.Cut || len(r.Stuck) > 0 {
 		t.Errorf("%v flows were judged, %v ended, cut %v, stuck %v; want 6 and 6", r.Metrics["flows"], r.Metrics["finished"], r.Cut, r.Stuck)
