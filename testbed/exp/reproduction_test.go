@@ -184,7 +184,7 @@ How many claims hold, are refuted, and are inconclusive, at the two scales. A st
 ## Claims
 
 A row for each claim and scale: the effect that the paper states, ours with its 95 %% interval, paired by seed, and the verdict. The last
-column has the cause where an experiment shows it; "not known" is said of claims with an effect in the paper that do not hold here, and
+column has the cause where an experiment shows it, and says so if that was run at the small scale only; "not known" is said of claims with an effect in the paper that do not hold here, and
 after it what an experiment shows not to be the cause.
 Of a verdict that is open, it says whether our interval has the paper's effect in it, which is no cause.
 
@@ -397,13 +397,14 @@ func kept(t *testing.T, name, scale string) *result.Outcome {
 }
 
 // A known cause is why claims of an experiment do not hold, as an experiment of
-// its own shows.
+// its own shows, at the small scale unless paper is set.
 type known struct {
 	experiment                string // or the beginning of the names of several: "rlb-"
 	metric, with, than, point string // of the claim; any, if empty. The point has this in it
 	idle                      bool   // only of claims that rest on runs in which hardly a flow meets a pause: see idle
 	flat                      bool   // only of claims whose opposite is not true either
 	excluded                  bool   // what the cause is not
+	paper                     bool   // only of claims at the papers' scale, at which by was run, too
 	cause                     string // after what idle says, if it is asked
 	by                        string
 	proof                     proof
@@ -440,6 +441,8 @@ const (
 	samples         = "how often QCN samples a queue: every 100 packets, as the paper has it, it makes more PAUSE frames"
 	oneReceiver     = "flows of a coflow meet on the link of its one receiver: between hosts of one switch, which has no paths, as many stall"
 	noPaths         = "no choice of paths gains what the paper has: between hosts of one switch, which has no paths, coflows take more than 66 % of their time with Hermes"
+	littleCost      = "pauses cost little there: in a network that never pauses, with the same flows, completion times are not 15 % shorter"
+	limited         = "recirculation, which RLB* limits, costs nothing there: without any, too, nothing is gained"
 	growth          = "algorithm 2 goes by growth before it goes by length: by length alone, coflows are as short as with Hermes"
 )
 
@@ -508,7 +511,7 @@ var shown = []known{
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "qcn", cause: samples, by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", than: "qcn", point: "Web Search"}},
 	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", cause: "how soon DCQCN's flows rise after a cut: every 25 us by 100 Mb/s, not every 55 us by 40 Mb/s, they take longer on average", by: "pcn-fig14-rise-qcn", proof: proof{metric: "avg_fct_us", with: "dcqcn-quick", than: "dcqcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", cause: "the time in which flows start: at a tenth of the load, too, all are over only after more than 27 % of QCN's time, so that so much cannot be gained", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", flat: true, cause: "the time in which flows start: at a tenth of the load, too, all are over only after more than 27 % of QCN's time, so that so much cannot be gained", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
 	{experiment: "pcn-fig17", metric: "pause_frames", with: "pcn", cause: "the round trip of 500 us, in which flows rise before they hear of their queue: with one of 10 us, and with a quarter of the step, there is no PAUSE", by: "pcn-fig17-loop", proof: proof{metric: "pause_frames"}},
 	{experiment: "plb-fig7-datamining", metric: "avg_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "ecmp", than: "conga"}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "ecmp", than: "conga"}},
@@ -516,11 +519,13 @@ var shown = []known{
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "hermes", flat: true, cause: oneReceiver, by: "clb-fig11-paths", proof: proof{metric: "stalled_ratio", with: "one-switch", point: "receivers one", refuted: true}},
 	{experiment: "clb-fig11", metric: "avg_cct_us", than: "hermes", flat: true, cause: noPaths, by: "clb-fig11-paths", proof: proof{metric: "avg_cct_us", with: "one-switch", than: "731"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, hosts take turns, whatever switches do: over CLB, too, no flow is stalled then", by: "clb-fig10-varys"},
+	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "CLB per flowlet chooses once for such a flow: per packet, as the paper has it, with hosts that place packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
 	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", excluded: true, cause: "that uplinks are narrow: with twice their rate, no fewer flows stall with CLB than with Hermes", by: "clb-fig11-paths", proof: proof{metric: "stalled_ratio", with: "clb-wide", refuted: true}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", excluded: true, cause: "QCN's slow rise: if its flows rise every 25 us by 100 Mb/s, they do not take longer", by: "pcn-fig14-rise-qcn", proof: proof{metric: "p99_fct_us", with: "qcn-quick", than: "qcn", refuted: true}},
 	{experiment: "rlb-fig4a", with: "drill", point: "out-of-order", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, more packets are out of order the more paths it takes", by: "rlb-fig4a-unthrottled", proof: proof{metric: "ooo_ratio.part1", point: "out-of-order"}},
 	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
-	{experiment: "rlb-fig16", with: "letflow-rlb-star", excluded: true, cause: "that hardly a packet is recirculated there: with Web Server, where many are, and fewer with RLB*, nothing is gained, either", by: "rlb-fig16-webserver", proof: proof{with: "letflow-rlb-star", metric: "p99_fct_us", refuted: true}},
+	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
+	{experiment: "rlb-fig16", metric: "pause_frames", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
@@ -534,13 +539,26 @@ var shown = []known{
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "presto-rlb", point: "load 0.5, nic go-back-n", paper: true, cause: "RLB's header: hardly anything is warned of there, and with packets longer by as much, Presto's flows take longer, too", by: "rlb-fig11-header", proof: proof{metric: "avg_fct_us", with: "header", point: "Presto"}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
+	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
+	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses cost less there than half of the paper's gain: in a network that never pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, cause: "the time in which flows start: at a tenth of the load, too, all are over only after more than 8 % of TIMELY's time, so that so much cannot be gained", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
+	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that place packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
 	{experiment: "clb-", idle: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
 }
 
 func TestCausesAreShown(t *testing.T) {
 	for _, s := range shown {
-		n := 0
-		for _, c := range kept(t, s.by, scenario.Small).Claims {
+		n, scale := 0, scenario.Small
+		if s.paper {
+			scale = scenario.Paper
+		}
+		o := kept(t, s.by, scale)
+		if o == nil {
+			t.Fatalf("%s has no outcome at the papers' scale", s.by)
+		}
+		for _, c := range o.Claims {
 			if !s.proof.has(&c) {
 				continue
 			}
@@ -594,17 +612,26 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 			}
 			why += ", "
 		}
-		if s.flat && opposite(c) {
+		if s.flat && opposite(c) || s.paper && o.Scale != scenario.Paper {
 			continue
 		}
+		by := (&result.Outcome{Experiment: s.by, Scale: scenario.Small}).File()
+		link := fmt.Sprintf("[%s](results/%s.md)", by, by)
+		switch {
+		case s.paper:
+			by = (&result.Outcome{Experiment: s.by, Scale: scenario.Paper}).File()
+			link = fmt.Sprintf("[%s](results/%s.md)", by, by)
+		case o.Scale == scenario.Paper:
+			link += ", at the small scale"
+		}
 		of := o.Experiment == s.experiment || strings.HasSuffix(s.experiment, "-") && strings.HasPrefix(o.Experiment, s.experiment)
-		if of && o.Experiment != s.by && strings.Contains(c.Point, s.point) &&
+		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
 			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
 			if s.excluded {
-				unknown += fmt.Sprintf("; it is not %s: [%s](results/%s.md)", s.cause, s.by, s.by)
+				unknown += fmt.Sprintf("; it is not %s: %s", s.cause, link)
 				continue
 			}
-			return fmt.Sprintf("%s%s: [%s](results/%s.md)", why, s.cause, s.by, s.by)
+			return fmt.Sprintf("%s%s: %s", why, s.cause, link)
 		}
 	}
 	switch paper := c.Claim.Paper; {
