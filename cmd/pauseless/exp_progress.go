@@ -123,5 +123,13 @@ func (b *expBar) clear() {
 	}
 }
 
+// interrupt prints a line in place of a bar on the same terminal.
+func (b *expBar) interrupt(line string) {
+	if b.terminal {
+		line = "\r\x1b[K" + line
+	}
+	fmt.Fprintln(b.w, line)
+}
+
 // end removes the bar.
 func (b *expBar) end() { b.clear() }

@@ -55,13 +55,13 @@ jobs, and files that an experiment refers to must exist under the same names.`,
 			return usageErrorf(cmd, "--parallel and --threads are at least 1")
 		}
 		o.URL = args[0]
+		o.Log = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 		f, err := farm.Connect(cmd.Context(), o)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		fmt.Fprintf(cmd.ErrOrStderr(), "worker of build %s at %s, %d runs at a time\n", exp.Version(), o.URL, w.Parallel)
-		w.Log = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 		return f.Work(cmd.Context(), w)
 	}
 	return cmd
@@ -80,6 +80,7 @@ func useWorkers(cmd *cobra.Command, s farm.Options, store string, o *exp.Options
 		}
 		s.URL = localURL
 	}
+	s.Log = newExpBar(cmd.ErrOrStderr()).interrupt
 	f, err := farm.Connect(cmd.Context(), s)
 	if err != nil {
 		end()

@@ -274,8 +274,12 @@ func TestPartitionsChangeNoOutcome(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
+			b, err := f.bench(ctx, Worker{Parallel: 2}) // before the link fails
+			if err != nil {
+				t.Fatal(err)
+			}
 			work.Go(func() {
-				if err := f.Work(ctx, Worker{Parallel: 2}); err != nil {
+				if err := b.work(ctx); err != nil {
 					t.Error(err)
 				}
 			})

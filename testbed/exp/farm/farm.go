@@ -16,6 +16,7 @@
 package farm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,9 @@ type Options struct {
 	Lease time.Duration
 	// Build names the program; empty is exp.Version. Tests set it.
 	Build string
+	// Log, if set, is called with lines about the connection, about what fails and is
+	// tried again, and, of a worker, about each of its runs.
+	Log func(text string)
 }
 
 // Farm is a connection to the server.
@@ -55,11 +59,21 @@ type Farm struct {
 	builds  jetstream.KeyValue
 	build   string
 	lease   time.Duration
+	log     func(text string)
 
 	mu      sync.Mutex
-	waiting map[string][]chan struct{}     // for keys of jobs
+	waiting map[string][]chan struct{}     // of the callers of Make that wait, by keys of jobs
 	begun   map[string]func(worker string) // callbacks for jobs that a worker begins
-	sent    map[*exp.Plan]string           // plans that the server has, with their names there
+	told    map[string]time.Time           // when retry reported what failed
+
+	sending sync.Mutex
+	sent    map[*exp.Plan]sentPlan
+}
+
+// sentPlan is a plan that the server had at some time.
+type sentPlan struct {
+	name string // there
+	at   time.Time
 }
 
 // keep is how long the server keeps messages and results that are not fetched.
@@ -67,7 +81,28 @@ const keep = 14 * 24 * time.Hour
 
 // Connect connects to the server and creates its streams and stores if missing.
 func Connect(ctx context.Context, o Options) (*Farm, error) {
-	opts := []nats.Option{nats.Name("pauseless " + exp.Version()), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.Timeout(5 * time.Second)}
+	f := &Farm{build: o.Build, lease: o.Lease, log: o.Log, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)),
+		sent: make(map[*exp.Plan]sentPlan), told: make(map[string]time.Time)}
+	if f.build == "" {
+		f.build = exp.Version()
+	}
+	if f.lease == 0 {
+		f.lease = 30 * time.Second
+	}
+	if f.log == nil {
+		f.log = func(string) {}
+	}
+	opts := []nats.Option{nats.Name("pauseless " + exp.Version()), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.Timeout(5 * time.Second),
+		nats.PingInterval(20 * time.Second), // a silent connection ends within a minute
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // not by Close
+				f.log(fmt.Sprintf("the connection to the NATS server is lost: %v; trying again", err))
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // permissions, for instance
+			f.retry(context.Background(), "the connection to the NATS server", err)
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { f.log("the NATS server is connected again") })}
 	if o.Credentials != "" {
 		opts = append(opts, nats.UserCredentials(o.Credentials))
 	}
@@ -81,13 +116,7 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no NATS server at %s: %w", o.URL, err)
 	}
-	f := &Farm{nc: nc, build: o.Build, lease: o.Lease, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)), sent: make(map[*exp.Plan]string)}
-	if f.build == "" {
-		f.build = exp.Version()
-	}
-	if f.lease == 0 {
-		f.lease = 30 * time.Second
-	}
+	f.nc = nc
 	if err := f.open(ctx); err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("NATS server at %s: %w (it needs JetStream: nats-server -js)", o.URL, err)
@@ -126,11 +155,13 @@ func (f *Farm) open(ctx context.Context) (err error) {
 	return err
 }
 
-// bucket is a store of objects that has only those whose bytes are all there. The
-// client writes the bytes of an object in chunks, and then its description. If the
-// connection fails before all are acknowledged, Put removes the chunks, but not the
-// description, which the server may have (purgePartial in object.go of nats.go 1.55).
-// Such an object cannot be read.
+// bucket is a store of objects whose GetInfo finds only those whose bytes are all
+// there. The client writes the bytes of an object in chunks, and then its
+// description. If the connection fails before all are acknowledged, Put removes the
+// chunks, but not the description, which the server may have (purgePartial in
+// object.go of nats.go 1.55). GetBytes of such an object waits until its context
+// ends. It does not look for the chunks first, since servers before 2.11 search all
+// subjects of a store for them.
 type bucket struct {
 	jetstream.ObjectStore
 	stream jetstream.Stream // with the chunks
@@ -152,19 +183,36 @@ func (b bucket) GetInfo(ctx context.Context, name string, o ...jetstream.GetObje
 	return info, nil
 }
 
-func (b bucket) GetBytes(ctx context.Context, name string, o ...jetstream.GetObjectOpt) ([]byte, error) {
-	if _, err := b.GetInfo(ctx, name); err != nil {
-		return nil, err
-	}
-	return b.ObjectStore.GetBytes(ctx, name, o...)
-}
-
 // call makes one request to the server, with a timeout: the reply is lost if the
 // server goes away.
 func (f *Farm) call(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(2*f.lease, 2*time.Second))
 	defer cancel()
 	return do(ctx)
+}
+
+// retry reports that something has failed and is tried again. It is told at most
+// once a minute, and not if ctx is done.
+func (f *Farm) retry(ctx context.Context, what string, err error) {
+	f.mu.Lock()
+	at, told := f.told[what]
+	tell := ctx.Err() == nil && (!told || time.Since(at) >= time.Minute)
+	if tell {
+		f.told[what] = time.Now()
+	}
+	f.mu.Unlock()
+	if tell {
+		f.log(fmt.Sprintf("%s: %v; trying again", what, err))
+	}
+}
+
+// closed returns an error if the connection has ended for good: the server refuses
+// this client, or Close was called.
+func (f *Farm) closed() error {
+	if !f.nc.IsClosed() {
+		return nil
+	}
+	return fmt.Errorf("the connection to the NATS server has ended: %w", cmp.Or(f.nc.LastError(), nats.ErrConnectionClosed))
 }
 
 // Close ends the connection.
@@ -241,9 +289,11 @@ func (f *Farm) wake(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.waiting[key] {
-		close(c)
+		select {
+		case c <- struct{}{}:
+		default: // it is awake
+		}
 	}
-	delete(f.waiting, key)
 }
 
 // Make queues a run and waits for its result. It implements exp.Maker.
@@ -256,13 +306,19 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 	if err != nil {
 		return nil, err
 	}
+	news := make(chan struct{}, 1)
 	f.mu.Lock()
 	f.begun[j.Key] = begun
+	f.waiting[j.Key] = append(f.waiting[j.Key], news)
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
+		defer f.mu.Unlock()
 		delete(f.begun, j.Key)
-		f.mu.Unlock()
+		f.waiting[j.Key] = slices.DeleteFunc(f.waiting[j.Key], func(c chan struct{}) bool { return c == news })
+		if len(f.waiting[j.Key]) == 0 {
+			delete(f.waiting, j.Key)
+		}
 	}()
 	// An earlier failure is forgotten: the run is tried again.
 	f.call(ctx, func(ctx context.Context) error {
@@ -272,20 +328,24 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 		return f.failed.Delete(ctx, j.Key)
 	})
 	for {
-		news := make(chan struct{})
-		f.mu.Lock()
-		f.waiting[j.Key] = append(f.waiting[j.Key], news)
-		f.mu.Unlock()
 		rec, err := f.result(ctx, j.Key)
 		if rec != nil || err != nil {
 			return rec, err
 		}
 		// If the job is queued already, the server refuses the message. It is published
 		// again in each round, since another client may have taken the result.
-		f.call(ctx, func(ctx context.Context) error {
+		if err := f.call(ctx, func(ctx context.Context) error {
 			_, err := f.js.Publish(ctx, f.subject(j.Key), message)
 			return err
-		})
+		}); err != nil && !strings.Contains(err.Error(), "maximum messages per subject exceeded") {
+			f.retry(ctx, "a job cannot be queued", err)
+		}
+		if _, err := f.send(ctx, p); err != nil {
+			f.retry(ctx, "a job waits", err)
+		}
+		if err := f.closed(); err != nil {
+			return nil, err
+		}
 		select {
 		case <-news:
 		case <-time.After(f.lease / 3): // the notice may be lost if the server was unreachable
@@ -309,6 +369,8 @@ func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
 		return err
 	}); err == nil {
 		return exp.DecodeRecord(key, data)
+	} else if !errors.Is(err, jetstream.ErrObjectNotFound) {
+		f.retry(ctx, "a result cannot be fetched", err)
 	}
 	var failure jetstream.KeyValueEntry
 	if err := f.call(ctx, func(ctx context.Context) (err error) {
@@ -316,24 +378,31 @@ func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
 		return err
 	}); err == nil {
 		return nil, exp.RunError{Cause: errors.New(string(failure.Value()))}
+	} else if !errors.Is(err, jetstream.ErrKeyNotFound) {
+		f.retry(ctx, "failures of runs cannot be fetched", err)
 	}
 	return nil, ctx.Err()
 }
 
-// send uploads a plan once, and returns its name on the server.
+// send uploads a plan that the server does not have, and returns its name there. It
+// looks again after ten leases: the server deletes plans after some time.
 func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if name := f.sent[p]; name != "" {
-		return name, nil
+	f.sending.Lock()
+	defer f.sending.Unlock()
+	if s := f.sent[p]; s.name != "" && time.Since(s.at) < 10*f.lease {
+		return s.name, nil
 	}
 	name, data := p.Pack()
-	if _, err := f.plans.GetInfo(ctx, name); err != nil {
-		if _, err := f.plans.PutBytes(ctx, name, data); err != nil {
-			return "", fmt.Errorf("the plan cannot be sent to the workers: %w", err)
+	if err := f.call(ctx, func(ctx context.Context) error {
+		if _, err := f.plans.GetInfo(ctx, name); err == nil {
+			return nil
 		}
+		_, err := f.plans.PutBytes(ctx, name, data)
+		return err
+	}); err != nil {
+		return "", fmt.Errorf("the plan cannot be sent to the workers: %w", err)
 	}
-	f.sent[p] = name
+	f.sent[p] = sentPlan{name, time.Now()}
 	return name, nil
 }
 

@@ -5,6 +5,7 @@ package farm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -124,6 +127,27 @@ func worker(t testing.TB, url string) *exec.Cmd {
 	return cmd
 }
 
+// publisher closes done when it has published on all subjects of left.
+type publisher struct {
+	jetstream.JetStream
+	mu   sync.Mutex
+	left map[string]bool
+	done chan struct{}
+}
+
+func (p *publisher) Publish(ctx context.Context, subject string, data []byte, o ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ack, err := p.JetStream.Publish(ctx, subject, data, o...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left[subject] {
+		delete(p.left, subject)
+		if len(p.left) == 0 {
+			close(p.done)
+		}
+	}
+	return ack, err
+}
+
 // An invalid message on a job's subject is removed, and the job is queued again.
 // Before, the job was never made, and Make did not return.
 func TestInvalidMessageDoesNotBlockAJob(t *testing.T) {
@@ -149,16 +173,17 @@ func TestInvalidMessageDoesNotBlockAJob(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
+	refused := &publisher{JetStream: farm.js, left: make(map[string]bool), done: make(chan struct{})}
+	for _, j := range p.Jobs() {
+		refused.left[farm.subject(j.Key)] = true
+	}
+	farm.js = refused
 	wg.Go(func() {
-		asked := func() bool { // all jobs have been published twice
-			farm.mu.Lock()
-			defer farm.mu.Unlock()
-			return !slices.ContainsFunc(p.Jobs(), func(j exp.Job) bool { return len(farm.waiting[j.Key]) < 2 })
+		select {
+		case <-refused.done:
+			mine.Work(ctx, Worker{})
+		case <-ctx.Done():
 		}
-		for ctx.Err() == nil && !asked() {
-			time.Sleep(10 * time.Millisecond)
-		}
-		mine.Work(ctx, Worker{})
 	})
 	if got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: farm}); got != want {
 		t.Error("the outcome differs")
@@ -250,5 +275,95 @@ func TestTwoProcessesRequestTheSameRuns(t *testing.T) {
 	}
 	if got != want || b.String() != want {
 		t.Errorf("the same outcome as without workers: %v and %v", b.String() == want, got == want)
+	}
+}
+
+// failing is a store that takes no objects.
+type failing struct{ memory }
+
+func (failing) PutBytes(context.Context, string, []byte) (*jetstream.ObjectInfo, error) {
+	return nil, errors.New("no space left")
+}
+
+// A job whose result the server does not take is not acknowledged, so that another
+// worker makes it, and the worker says why. Before, it was acknowledged, in silence.
+func TestJobWithoutResultIsNotAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, b := farmInMemory()
+		f.results = failing{memory{objects: map[string][]byte{}}}
+		var lines []string
+		f.log = func(text string) { lines = append(lines, text) }
+		b.w.make = func(j *job) (string, *exp.Record, error) {
+			return "a run", &exp.Record{Key: j.Key, Run: &result.Run{}}, nil
+		}
+		m := &message{subject: f.subject("k"), data: []byte(`{"key":"k"}`)}
+		b.handle(t.Context(), m)
+		if len(m.answers) > 0 {
+			t.Errorf("the message was answered by %q", m.answers)
+		}
+		// The lease is a minute, and the worker tries for two.
+		again := "a result cannot be stored: no space left; trying again"
+		if want := []string{"a run: 0.0 s", again, again}; !slices.Equal(lines, want) {
+			t.Errorf("the worker said %q, want %q", lines, want)
+		}
+	})
+}
+
+// A plan that the server has deleted while its jobs wait is sent again. Before,
+// workers that did not have it left the jobs to others for ever.
+func TestDeletedPlanIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, b := farmInMemory()
+		p := plan(t, tiny)
+		name, err := f.send(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(f.plans.(memory).objects)
+		time.Sleep(10 * f.lease) // of the bubble
+		if _, err := f.send(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.plan(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// If the connection ends for good, Make and Work return an error. Before, they tried
+// for ever.
+func TestClosedConnectionIsAnError(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer s.Shutdown()
+	url := "nats://" + s.Addr().String()
+	p := plan(t, tiny)
+	farm := offer(t, url, lease)
+	farm.sent[p] = sentPlan{"a plan", time.Now()}
+	published := &publisher{JetStream: farm.js, left: map[string]bool{farm.subject(p.Jobs()[0].Key): true}, done: make(chan struct{})}
+	farm.js = published
+	made := make(chan error, 1)
+	go func() {
+		_, err := farm.Make(t.Context(), p, p.Jobs()[0], func(string) {})
+		made <- err
+	}()
+	mine, err := Connect(t.Context(), Options{URL: url, Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := mine.bench(t.Context(), Worker{Parallel: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.w.make = func(j *job) (string, *exp.Record, error) {
+		mine.Close()
+		return "", nil, errors.New("the connection is closed")
+	}
+	if err := b.work(t.Context()); err == nil || !strings.Contains(err.Error(), "the connection to the NATS server has ended") {
+		t.Errorf("a worker: %v", err)
+	}
+	<-published.done
+	farm.Close()
+	if err := <-made; err == nil || !strings.Contains(err.Error(), "the connection to the NATS server has ended") {
+		t.Errorf("who waits for a result: %v", err)
 	}
 }

@@ -85,9 +85,9 @@ func (m *message) DoubleAck(context.Context) error  { m.answers = append(m.answe
 
 // farmInMemory returns a farm with its server in memory, and a worker.
 func farmInMemory() (*Farm, *bench) {
-	f := &Farm{build: "b", lease: time.Minute, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]string{},
+	f := &Farm{build: "b", lease: time.Minute, log: func(string) {}, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]sentPlan{}, told: map[string]time.Time{},
 		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}
-	return f, &bench{f: f, w: Worker{Log: func(string) {}}, plans: map[string]*exp.Plan{}}
+	return f, &bench{f: f, plans: map[string]*exp.Plan{}}
 }
 
 // FuzzMessages checks that invalid content of the queue, or of the stores of plans

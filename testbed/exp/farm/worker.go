@@ -3,6 +3,7 @@
 package farm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,35 +23,34 @@ type Worker struct {
 	Parallel, Threads int // runs at a time, goroutines of each; zero is one
 	// Idle, if not zero, is how long to wait for a job before Work returns.
 	Idle time.Duration
-	// Log, if set, is called with a line for each run: what it was and its outcome.
-	Log func(text string)
 
 	// make, if set, replaces bench.make. Tests set it.
 	make func(*job) (name string, rec *exp.Record, err error)
 }
 
-// Work fetches jobs and makes their runs until ctx is done.
+// Work fetches jobs and makes their runs until ctx is done. It returns an error if
+// this build is refused, or if the connection ends for good.
 func (f *Farm) Work(ctx context.Context, w Worker) error {
-	if err := f.refused(ctx); err != nil {
+	b, err := f.bench(ctx, w)
+	if err != nil {
 		return err
+	}
+	return b.work(ctx)
+}
+
+// bench returns a worker that is ready.
+func (f *Farm) bench(ctx context.Context, w Worker) (*bench, error) {
+	if err := f.refused(ctx); err != nil {
+		return nil, err
 	}
 	cons, err := f.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: "build_" + f.build, FilterSubject: f.subject("*"), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: f.lease, MaxDeliver: -1, MaxAckPending: -1,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if w.Log == nil {
-		w.Log = func(string) {}
-	}
-	b := &bench{f: f, w: w, cons: cons, plans: make(map[string]*exp.Plan)}
-	var wg sync.WaitGroup
-	for range max(w.Parallel, 1) {
-		wg.Go(func() { b.loop(ctx) })
-	}
-	wg.Wait()
-	return nil
+	return &bench{f: f, w: w, cons: cons, plans: make(map[string]*exp.Plan)}, nil
 }
 
 // bench is the state of a worker.
@@ -63,7 +63,17 @@ type bench struct {
 	plans map[string]*exp.Plan
 }
 
-func (b *bench) loop(ctx context.Context) {
+func (b *bench) work(ctx context.Context) error {
+	var wg sync.WaitGroup
+	errs := make([]error, max(b.w.Parallel, 1))
+	for i := range errs {
+		wg.Go(func() { errs[i] = b.loop(ctx) })
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
+}
+
+func (b *bench) loop(ctx context.Context) error {
 	last := time.Now()
 	for ctx.Err() == nil && (b.w.Idle == 0 || time.Since(last) < b.w.Idle) {
 		wait := b.f.lease / 6
@@ -73,7 +83,11 @@ func (b *bench) loop(ctx context.Context) {
 		msg, err := b.cons.Next(jetstream.FetchMaxWait(wait))
 		if err != nil {
 			// No job, or the server is unreachable.
+			if err := b.f.closed(); err != nil && ctx.Err() == nil {
+				return err
+			}
 			if !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
+				b.f.retry(ctx, "jobs cannot be fetched", err)
 				pause(ctx, time.Second)
 			}
 			continue
@@ -81,6 +95,7 @@ func (b *bench) loop(ctx context.Context) {
 		b.handle(ctx, msg)
 		last = time.Now()
 	}
+	return nil
 }
 
 func isTimeout(err error) bool {
@@ -96,17 +111,17 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // handle makes the run of a message. The message is acknowledged once the server
-// has the result.
+// has the result, and not before: its lease expires, and the job is made again.
 func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 	var j job
 	if err := json.Unmarshal(msg.Data(), &j); err != nil {
-		b.w.Log(fmt.Sprintf("a message is not a job: %v", err))
+		b.f.log(fmt.Sprintf("a message is not a job: %v", err))
 		msg.Term()
 		return
 	}
 	if msg.Subject() != b.f.subject(j.Key) {
 		// Acknowledging it would remove another job from the queue.
-		b.w.Log(fmt.Sprintf("a message is not a job: it has the key %q on the subject %s", j.Key, msg.Subject()))
+		b.f.log(fmt.Sprintf("a message is not a job: it has the key %q on the subject %s", j.Key, msg.Subject()))
 		msg.Term()
 		return
 	}
@@ -114,7 +129,7 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		_, err := b.f.results.GetInfo(ctx, j.Key)
 		return err
 	}) == nil {
-		b.until(ctx, msg.DoubleAck) // another worker has made it
+		b.ack(ctx, msg) // another worker has made it
 		return
 	}
 	host, _ := os.Hostname()
@@ -141,23 +156,30 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	if noPlan := (errNoPlan{}); errors.As(err, &noPlan) {
-		b.w.Log(err.Error())
+		b.f.log(err.Error())
 		msg.NakWithDelay(b.f.lease / 3)
 		return
 	}
-	if err != nil {
-		b.w.Log(fmt.Sprintf("%s: failed: %v", name, err))
-		b.until(ctx, func(ctx context.Context) error { _, e := b.f.failed.PutString(ctx, j.Key, err.Error()); return e })
-	} else {
-		b.w.Log(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
-		data, err := rec.Encode()
-		if err != nil {
-			b.w.Log(err.Error())
-			return
-		}
-		b.until(ctx, func(ctx context.Context) error { _, e := b.f.results.PutBytes(ctx, j.Key, data); return e })
+	var data []byte
+	if err == nil {
+		data, err = rec.Encode()
 	}
-	b.until(ctx, func(ctx context.Context) error {
+	if err != nil {
+		b.f.log(fmt.Sprintf("%s: failed: %v", name, err))
+		text := err.Error()
+		err = b.until(ctx, "the failure of a run cannot be stored", func(ctx context.Context) error { _, e := b.f.failed.PutString(ctx, j.Key, text); return e })
+	} else {
+		b.f.log(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
+		err = b.until(ctx, "a result cannot be stored", func(ctx context.Context) error { _, e := b.f.results.PutBytes(ctx, j.Key, data); return e })
+	}
+	if err == nil {
+		b.ack(ctx, msg)
+	}
+}
+
+// ack removes a job from the queue.
+func (b *bench) ack(ctx context.Context, msg jetstream.Msg) {
+	b.until(ctx, "a job cannot be acknowledged", func(ctx context.Context) error {
 		err := msg.DoubleAck(ctx)
 		if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 			return nil
@@ -167,12 +189,14 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 }
 
 // until retries until do succeeds, or until the lease has certainly expired.
-func (b *bench) until(ctx context.Context, do func(context.Context) error) {
+func (b *bench) until(ctx context.Context, what string, do func(context.Context) error) (err error) {
 	for end := time.Now().Add(2 * b.f.lease); ctx.Err() == nil && time.Now().Before(end); pause(ctx, 200*time.Millisecond) {
-		if b.f.call(ctx, do) == nil {
-			return
+		if err = b.f.call(ctx, do); err == nil {
+			return nil
 		}
+		b.f.retry(ctx, what, err)
 	}
+	return cmp.Or(err, ctx.Err())
 }
 
 // make makes the run of a job.
