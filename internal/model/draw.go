@@ -11,16 +11,16 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// A Case is a state of the switch and what happens to it.
+// A Case is a state of a switch, and events.
 type Case struct {
 	Seed   uint64 // of the program's random numbers
-	Now    Time   // when the first event is counted from
+	Now    Time   // before the first event
 	Config *Config
 	Cells  []CellValue
 	Events []Event
 }
 
-// A CellValue is a cell of the model's state that is not as in a new switch.
+// A CellValue is a cell that differs from that of a new switch.
 type CellValue struct {
 	Register string
 	Index    int
@@ -32,28 +32,27 @@ type CellValue struct {
 type Event struct {
 	After Time // since the event before
 
-	Data   []byte // of the frame that arrives; nil for a departure
-	Elided int64  // bytes behind them, which are zero
-	Port   int
+	Data    []byte // of the frame that arrives; nil for a departure
+	Padding int64  // zero bytes behind them
+	Port    int
 
-	Pick  int   // which of the queues that have packets
-	Depth int64 // what the target says is left in it; −1: what is in it
-	// On a Tofino: the depth when the packet came, and how long it has waited.
+	Pick  int   // number of the queue among those with packets
+	Depth int64 // depth that the target reports after the departure; −1: the true one
+	// On a Tofino: the depth when the packet came, and how long it waited.
 	Ahead, Waited int64
 }
 
-// Numbers are those of the event that could be others.
+// Numbers are the numbers of the event that can be changed.
 func (e *Event) Numbers() []*int64 {
 	if e.Data != nil {
-		return []*int64{&e.After, &e.Elided}
+		return []*int64{&e.After, &e.Padding}
 	}
 	return []*int64{&e.After, &e.Depth, &e.Ahead, &e.Waited}
 }
 
-// A Drawer draws cases. It does not aim at the places where decisions change:
-// the judge finds these by moving the numbers of a case between values that the
-// drawer draws (Another). So registers and arguments are drawn by unit, index and
-// formula from the manifest.
+// A Drawer draws cases. Registers and arguments of tables are drawn by unit, index
+// and formula from the manifest. Values at which decisions change are not drawn on
+// purpose: the judge finds them between two values that were drawn (Another).
 type Drawer struct {
 	*Program
 	R      *rand.Rand
@@ -67,10 +66,13 @@ type Drawer struct {
 	hotLeaf int64
 }
 
-// lengths are those of most frames, so that queues are often equal.
+// controllerPort is the port of packets from and to the controller.
+const controllerPort = 510
+
+// lengths are the lengths of most frames, so that queues are often equal.
 var lengths = []int64{64, 128, 1064}
 
-// Generate returns case number n of a series, and what draws other values for it.
+// Generate returns case number n of a series, and a drawer of other values for it.
 func Generate(p *Program, series, n uint64) (*Case, *Drawer) {
 	g := &Drawer{Program: p, R: rand.New(rand.NewPCG(series, n))}
 	g.Scale = Pick[int64](g, 3_000, 20_000, 100_000, 400_000)
@@ -94,13 +96,13 @@ func Generate(p *Program, series, n uint64) (*Case, *Drawer) {
 	return c, g
 }
 
-// Another picks a number of a case. It returns where it is, what it is, and
-// another value that could have been drawn for it.
+// Another picks a number of a case. It returns its place, its value, and another
+// value that could have been drawn for it; nil if there is none.
 func (g *Drawer) Another(c *Case) (at func(*Case) *int64, is, other int64) {
 	if len(c.Cells) > 0 && g.R.IntN(2) == 0 {
 		k := g.R.IntN(len(c.Cells))
 		x := &c.Cells[k]
-		r := &g.registers[slices.IndexFunc(g.registers, func(r RegisterCells) bool { return r.Name == x.Register })]
+		r := g.Register(x.Register)
 		if r.Unit == "paths" || r.Unit == "path" || strings.HasSuffix(r.Name, "path") {
 			return nil, 0, 0
 		}
@@ -138,12 +140,12 @@ func (g *Drawer) Past(int) int64 {
 	return g.Now - Pick(g, g.UpTo(g.Pace), g.UpTo(3*g.Pace), g.UpTo(3*g.Pace), g.UpTo(1<<31-1<<26))
 }
 
-// Duration is a time that something took: often the same, or none.
+// Duration is a duration: often the same, or zero.
 func (g *Drawer) Duration(int) int64 {
 	return Pick(g, 0, g.Pace, g.Pace, g.Pace+g.UpTo(g.Pace), 4*g.Pace, g.UpTo(4*g.Pace), g.UpTo(4*g.Pace), g.UpTo(16*g.Pace))
 }
 
-// PathMask is a set of paths, some of them.
+// PathMask is a set of some of the paths.
 func (g *Drawer) PathMask(paths int) int64 {
 	list := make([]bool, g.PathCells)
 	for p := range paths {
@@ -152,7 +154,7 @@ func (g *Drawer) PathMask(paths int) int64 {
 	return Mask(list)
 }
 
-// PathsTo is how many paths there are to a leaf; MinPaths are there to all.
+// PathsTo is the number of paths to a leaf.
 func (g *Drawer) PathsTo(leaf int64) int {
 	for _, r := range g.Config.Routes {
 		if r.Leaf == leaf && !r.ToHost() {
@@ -162,7 +164,7 @@ func (g *Drawer) PathsTo(leaf int64) int {
 	return 1
 }
 
-// MinPaths is the number of paths that there are to all leaves.
+// MinPaths is the least number of paths to a leaf.
 func (g *Drawer) MinPaths() int {
 	least := g.PathCells
 	for leaf := range int64(g.Leaves) {
@@ -198,10 +200,10 @@ func (g *Drawer) value(r *RegisterCells, i int) int64 {
 		return g.Queue(i)
 	case strings.HasSuffix(field, "_until"):
 		return g.Now + g.UpTo(6*g.Pace) - 3*g.Pace
-	case r.Duration:
-		return g.Duration(i)
-	case unit == "ns" || unit == "us":
+	case r.isTime():
 		return g.Past(i)
+	case unit == "ns" || unit == "us":
+		return g.Duration(i)
 	case unit == "paths":
 		return g.PathMask(g.PathCells)
 	case most[unit] != 0:
@@ -213,13 +215,12 @@ func (g *Drawer) value(r *RegisterCells, i int) int64 {
 	}
 }
 
-// cells draws a state: each register is left alone, or has some cells or all.
+// cells draws the state: of each register no cells, some or all.
 func (g *Drawer) cells() []CellValue {
 	var list []CellValue
 	var chosen []int // of a pair both fields
-	for k := range g.registers {
-		r := &g.registers[k]
-		if k > 0 && r.Of == g.registers[k-1].Of {
+	for k, r := range g.Registers {
+		if k > 0 && r.Of == g.Registers[k-1].Of {
 			for _, i := range chosen {
 				list = append(list, CellValue{r.Name, i, g.value(r, i)})
 			}
@@ -245,8 +246,8 @@ func (g *Drawer) cells() []CellValue {
 	return list
 }
 
-// config draws a switch: a leaf with hosts and uplinks, a switch in between
-// that has a choice too, or a spine.
+// config draws a switch: a leaf with hosts and uplinks, a switch above leaves that
+// has a choice too, or a spine.
 func (g *Drawer) config() {
 	r := g.R
 	forward, neighbours := Entries{}, Entries{}
@@ -266,7 +267,7 @@ func (g *Drawer) config() {
 		case l == c.Leaf:
 		case role == 7: // a spine
 			c.Routes = append(c.Routes, Route{Addr: Host(l, 0), Leaf: l, First: 1 + int(l)%(g.Ports-2)})
-		case role == 6 && l < 2: // below a switch in between
+		case role == 6 && l < 2: // leaves below it
 			c.Routes = append(c.Routes, Route{Addr: Host(l, 0), Leaf: l, First: 1 + int(l)})
 		default:
 			n := paths
@@ -276,7 +277,7 @@ func (g *Drawer) config() {
 			c.Routes = append(c.Routes, Route{Addr: Host(l, 0), Leaf: l, First: first, Paths: n, Shift: shift})
 		}
 	}
-	if role == 6 { // the row of uplinks first
+	if role == 6 { // the routes with a choice first
 		c.Routes[0], c.Routes[len(c.Routes)-1] = c.Routes[len(c.Routes)-1], c.Routes[0]
 	}
 	if c.Leaf >= 0 {
@@ -288,7 +289,7 @@ func (g *Drawer) config() {
 		}
 		up := p >= first
 		if !up && c.Leaf >= 0 || r.IntN(30) == 0 {
-			continue // a host, or something unknown
+			continue // a host, or an unknown device
 		}
 		n := Args{"path": r.Int64N(int64(g.PathCells)), "relay_group": 0}
 		if up && p-first < g.PathCells {
@@ -306,9 +307,9 @@ func (g *Drawer) config() {
 		}
 		neighbours[p] = n
 	}
-	forward[g.Recirculate] = Args{"port": int64(g.Recirculate)}
+	forward[g.RecirculationPort] = Args{"port": int64(g.RecirculationPort)}
 	if g.Tofino {
-		forward[g.Recirculate]["port"] = Recirculation
+		forward[g.RecirculationPort]["port"] = manifest.TofinoRecirculation
 	}
 	for _, t := range g.Tables {
 		keys, ok := g.TableKeys[t.Name]
@@ -330,32 +331,26 @@ func (g *Drawer) config() {
 		if keys == 0 || t.Kind == "settings" {
 			add(Default)
 		}
-		switch {
-		case keys == 0:
-		case keys == 2 || g.Classes == 1:
-			for i := g.Classes; i < g.Ports*g.Classes; i++ {
-				if r.IntN(3) != 0 {
-					add(i)
-				}
-			}
-		default:
-			for p := 1; p < g.Ports; p++ {
-				if r.IntN(8) != 0 {
-					add(p)
-				}
+		first, last, odds := 1, g.Ports, 8
+		if keys == 2 || g.Classes == 1 {
+			first, last, odds = g.Classes, g.Ports*g.Classes, 3
+		}
+		for i := first; i < last && keys > 0; i++ {
+			if r.IntN(odds) != 0 {
+				add(i)
 			}
 		}
 	}
 }
 
 // hasFormulas reports whether a table's entries follow from parameters, links
-// and the switch; those that follow from the topology are drawn with it.
+// and the switch. Those that follow from the topology are drawn with it.
 func (g *Drawer) hasFormulas(t *manifest.Table) bool {
 	return len(t.Args) > 0 && !slices.ContainsFunc(t.Args, func(a manifest.Argument) bool { return strings.HasPrefix(string(a.Value), "port.") })
 }
 
-// arguments draws an entry of a table: those that a controller would compute for
-// parameters and a link at random.
+// arguments draws an entry of a table: the arguments that a controller computes for
+// random parameters and a random link.
 func (g *Drawer) arguments(t *manifest.Table) Args {
 	values := map[string]float64{
 		"shared": float64(Pick[int64](g, 4, 8, 16)*g.Scale + g.UpTo(g.Scale)), "reserve": float64(Pick(g, 0, 0, 4096, g.UpTo(g.Scale))), "alpha_shift": float64(Pick(g, 3, 4, 5, 6, 6, 6, 7, g.UpTo(10))),
@@ -409,14 +404,14 @@ func (g *Drawer) amount(unit string) float64 {
 // Host is the address of a host of a leaf.
 func Host(leaf, host int64) int64 { return 10<<24 | leaf<<8 | host }
 
-// event draws what happens next.
+// event draws an event.
 func (g *Drawer) event() Event {
 	e := Event{After: Pick(g, 0, 1, g.UpTo(50), g.UpTo(2*g.Pace), g.Pace)}
 	if g.R.IntN(50) == 0 {
 		e.After = g.UpTo(3 * g.Forget())
 	}
 	if g.TrueDepth() {
-		// Within one tick it is not known whether a packet or RESUME was first.
+		// In one tick, the order of a packet and a RESUME is not determined.
 		e.After++
 	}
 	if departs := 4 + int(Bit(g.Tofino)); g.R.IntN(10) >= departs {
@@ -433,7 +428,7 @@ func (g *Drawer) event() Event {
 	return e
 }
 
-// depth is a queue in the target's unit, or so.
+// depth is a queue length in the target's unit, roughly.
 func (g *Drawer) depth(q Bytes) int64 {
 	if g.DepthBytes {
 		return q
@@ -449,7 +444,7 @@ func (g *Drawer) arrival(e *Event) {
 		e.Port = g.hot
 	}
 	if r.IntN(50) == 0 {
-		e.Port = 510 // the controller's
+		e.Port = controllerPort
 	}
 	f := &Frame{Dst: uint64(g.UpTo(1 << 47)), Src: uint64(g.UpTo(1 << 47)), Type: TypeIPv4}
 	leaf := int64(r.IntN(g.Leaves))
@@ -506,9 +501,9 @@ func (g *Drawer) arrival(e *Event) {
 	for len(e.Data) < 60 {
 		e.Data = append(e.Data, 0)
 	}
-	e.Elided = max(0, Pick(g, lengths...)-int64(len(e.Data)))
+	e.Padding = max(0, Pick(g, lengths...)-int64(len(e.Data)))
 	if r.IntN(8) == 0 {
-		e.Elided = r.Int64N(1400)
+		e.Padding = r.Int64N(1400)
 	}
 }
 

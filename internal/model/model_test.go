@@ -10,13 +10,13 @@ func TestDREFollowsTheRate(t *testing.T) {
 	// τ = 1024 ticks, 1 byte per tick is full: a byte adds 64 of 65,536.
 	const weight = 64 << 16
 	for _, c := range []struct{ length, low, high int64 }{{32, 64_000, 67_000}, {16, 32_000, 34_000}} {
-		d := DRE{}
+		d := DRE{new(int64), new(Time)}
 		now := Time(0)
 		for ; now < 20_000; now += 32 {
 			d.Packet(now, 10, c.length, weight)
 		}
-		if d.X < c.low || d.X > c.high {
-			t.Errorf("%d bytes per 32 ticks: X = %d", c.length, d.X)
+		if *d.X < c.low || *d.X > c.high {
+			t.Errorf("%d bytes per 32 ticks: X = %d", c.length, *d.X)
 		}
 		if x := d.At(now+1024, 10); x != 0 {
 			t.Errorf("X = %d on an idle link", x)

@@ -4,33 +4,32 @@ package model
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
-// A Program is what the model knows of a program: what its manifest says.
+// A Program is what the model knows of a program, from its manifest.
 type Program struct {
 	*manifest.Manifest
+	manifest.Sizes
 	Schemes []*Scheme // models of the features, in the manifest's order
 	Base    *Base
 
 	Tofino, Microseconds, DepthBytes bool
 
-	// Sizes of registers. PathCells is the number of paths as a power of two.
-	Ports, Paths, PathCells, Leaves, Flows, Coflows, Classes int
+	PathCells int           // Paths as a power of two, in the sizes of registers
+	Classes   int           // queues per port
+	Lossless  int           // the class that is paused
+	Sessions  map[int]Queue // the queues to which clone sessions lead
 
-	Lossless    int // class that is paused
-	Recirculate int // port by which packets pass again; 0: none do
+	Registers []*RegisterCells // a register of pairs is two
+	TableKeys map[string]int   // fields of the keys of the program's tables
 
-	EveryPacket, AllPorts bool
-
-	TableKeys map[string]int // fields of the keys of the program's tables
-
-	fabric    *Header          // between leaves
-	local     map[byte]*Header // messages between neighbours, by their kind
-	registers []RegisterCells
+	fabric *Header          // between leaves
+	local  map[byte]*Header // messages between neighbours, by their kind
 	// Of arguments, by table.argument.
 	limits, special map[string]int64
 }
@@ -50,18 +49,17 @@ type RegisterCells struct {
 // NewProgram reads a manifest.
 func NewProgram(m *manifest.Manifest) *Program {
 	p := &Program{
-		Manifest: m, Tofino: m.Target == "tna",
+		Manifest: m, Sizes: m.Sizes, Tofino: m.Target == "tna",
 		Microseconds: m.Units.Time == manifest.Microseconds, DepthBytes: m.Units.Depth == manifest.Bytes,
-		Ports: m.Sizes.Ports, Paths: m.Sizes.Paths, PathCells: 2, Leaves: m.Sizes.Leaves,
-		Flows: m.Sizes.Flows, Coflows: m.Sizes.Coflows, Classes: m.Sizes.Priorities,
+		PathCells: 2, Classes: m.Sizes.Priorities, Sessions: map[int]Queue{},
 	}
 	for p.PathCells < p.Paths {
 		p.PathCells *= 2
 	}
 	if p.Classes == 8 {
-		p.Lossless = lossless
+		p.Lossless = manifest.LosslessClass
 	}
-	p.Recirculate = m.RecirculationPort
+	p.sessions()
 	overrides := map[string]Register{}
 	p.limits, p.special, p.local = map[string]int64{}, map[string]int64{}, map[byte]*Header{}
 	fabric := fabricList
@@ -71,8 +69,6 @@ func NewProgram(m *manifest.Manifest) *Program {
 			continue
 		}
 		p.Schemes = append(p.Schemes, s)
-		p.EveryPacket = p.EveryPacket || s.EveryPacket
-		p.AllPorts = p.AllPorts || s.AllPorts
 		if s.Base != nil {
 			p.Base = s.Base
 		}
@@ -96,7 +92,7 @@ func NewProgram(m *manifest.Manifest) *Program {
 		}
 		for k, f := range fields {
 			name := strings.TrimSuffix(r.Name+"."+f, ".")
-			p.registers = append(p.registers, RegisterCells{
+			p.Registers = append(p.Registers, &RegisterCells{
 				Name: name, Of: r.Name, Doc: r.Doc, Unit: unit(r.Unit, k, f), Size: size, Bits: r.Bits, Shift: r.Bits * (len(fields) - 1 - k), Register: overrides[name],
 			})
 		}
@@ -104,21 +100,45 @@ func NewProgram(m *manifest.Manifest) *Program {
 	return p
 }
 
-// unit is that of a register's field: the manifest has that of the first.
+// times are the names of registers and fields that have a time. Others in ns or
+// us have a duration.
+var times = regexp.MustCompile(`(_at|_time|_start|_window|since|until|last)$`)
+
+func (r *RegisterCells) isTime() bool {
+	return (r.Unit == "ns" || r.Unit == "us") && times.MatchString(r.Name)
+}
+
+// unit is the unit of a register's field. The manifest has that of the first.
 func unit(first string, k int, field string) string {
 	switch {
 	case k == 0:
 		return first
-	case strings.HasSuffix(field, "_at") || field == "since" || field == "last":
+	case times.MatchString(field):
 		return "ns"
 	}
 	return field
 }
 
-// lossless is the class that is paused where a port has eight.
-const lossless = manifest.LosslessClass
+// messageClass is the class of messages between switches.
+const messageClass = 7
 
-// Stages are those of a scheme for the program's target.
+// sessions lists the clone sessions that a controller makes: two to each port,
+// one of them in the class of data, and on a Tofino one from egress to ingress.
+func (p *Program) sessions() {
+	ports, first := []int{controllerPort}, 0
+	if p.Tofino {
+		ports, first = nil, 1
+		p.Sessions[manifest.FeedbackSession] = Queue{manifest.TofinoRecirculation, messageClass}
+	}
+	for port := first; port < p.Ports; port++ {
+		ports = append(ports, port)
+	}
+	for _, port := range ports {
+		p.Sessions[port], p.Sessions[256+port] = Queue{port, messageClass}, Queue{port, manifest.LosslessClass}
+	}
+}
+
+// Stages returns the stages of a scheme on the program's target.
 func (p *Program) Stages(s *Scheme) *Stages {
 	if p.Tofino {
 		return &s.Tofino
@@ -129,7 +149,7 @@ func (p *Program) Stages(s *Scheme) *Stages {
 // Is reports whether the program has a feature.
 func (p *Program) Is(feature string) bool { return slices.Contains(p.Features, feature) }
 
-// Constant is a number that the generator worked out.
+// Constant is a number that the generator computed.
 func (p *Program) Constant(name string) int64 {
 	i := slices.IndexFunc(p.Constants, func(c manifest.Constant) bool { return c.Name == name })
 	if i < 0 {
@@ -147,22 +167,27 @@ func (p *Program) Parameter(name string) float64 {
 	return v
 }
 
-// Registers are the program's, by name or register.field.
-func (p *Program) Registers() []RegisterCells { return p.registers }
+// Register returns a register by its name or register.field, or nil.
+func (p *Program) Register(name string) *RegisterCells {
+	for _, r := range p.Registers {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// any reports whether a scheme of the program has a property.
+func (p *Program) any(has func(*Scheme) bool) bool { return slices.ContainsFunc(p.Schemes, has) }
 
 // NotifiesSenders reports whether switches send messages to the senders of packets.
 func (p *Program) NotifiesSenders() bool {
-	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.BTH != nil })
+	return p.any(func(s *Scheme) bool { return s.BTH != nil })
 }
 
-// ParsesINT reports whether the parser understands HPCC's telemetry.
-func (p *Program) ParsesINT() bool {
-	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.INT })
-}
-
-// TrueDepth reports whether the target's depths must be what is in its queues.
+// TrueDepth reports whether the queue depths that the target reports must be true.
 func (p *Program) TrueDepth() bool {
-	return slices.ContainsFunc(p.Schemes, func(s *Scheme) bool { return s.TrueDepth }) && !p.Tofino
+	return !p.Tofino && p.any(func(s *Scheme) bool { return s.TrueDepth })
 }
 
 // QueueCell is the place of a class of a port in tables of queues.
@@ -173,8 +198,8 @@ func (p *Program) QueueCell(port, class int) int {
 	return port*p.Classes + class
 }
 
-// PathCell is the place of a path to a leaf. Numbers on the wire count by their
-// low bits.
+// PathCell is the place of a path to a leaf. Of numbers in headers, the low bits
+// count.
 func (p *Program) PathCell(leaf int64, path int) int {
 	if p.Tofino {
 		leaf &= int64(p.Leaves - 1)
@@ -182,8 +207,8 @@ func (p *Program) PathCell(leaf int64, path int) int {
 	return int(leaf)*p.PathCells + path&(p.PathCells-1)
 }
 
-// Forget is the time after which a queue without arrivals is empty: 10 ms, or
-// 1 s where links are slow.
+// Forget is the time after which a queue without arrivals counts as empty: 10 ms,
+// or 1 s where links are slow.
 func (p *Program) Forget() Time {
 	if p.Microseconds {
 		return 1_000_000

@@ -8,43 +8,38 @@ import "fmt"
 type Scheme struct {
 	Name string // in the manifest's list of features
 
-	// Settle makes registers say what follows from others that were drawn.
-	Settle func(*Switch)
-	// Registers says what does not follow from the manifest's description of
-	// a register. Limits are those of tables' arguments ("table.argument") that the
-	// program relies on, Special are values of them with a meaning of their own.
+	// Registers are exceptions to what follows from the manifest's description of
+	// a register. Settle adjusts registers that depend on others, after all were
+	// drawn. Limits are the largest values of tables' arguments ("table.argument")
+	// that the program supports, Special are values with a meaning of their own.
 	Registers       map[string]Register
+	Settle          func(*Switch)
 	Limits, Special map[string]int64
 
 	// Header is the scheme's part of the header between leaves, as NewHeader
-	// takes it, which Fill fills in at random. Local are its messages between
-	// neighbours by their kind, the first byte; Draw makes a random one, in so many
-	// of 100 frames.
+	// takes it. Fill draws its values. Local are its messages between neighbours
+	// by their first byte. Draw draws one, for Frames of 100 frames.
 	Header string
 	Fill   func(g *Drawer, h Fields)
 	Local  map[byte]string
 	Frames int
 	Draw   func(g *Drawer, leaf int64) Fields
-	// BTH reports whether the parser goes on to the base transport header of
-	// a RoCEv2 packet.
-	// INT: it understands HPCC's telemetry.
+	// BTH reports whether the parser reads the base transport header of a RoCEv2
+	// packet. INT is true if it reads HPCC's telemetry.
 	BTH func(f *Frame, port int) bool
 	INT bool
 
 	// EveryPacket: all packets between leaves have the header, not only those
-	// with something to say. AllPorts: the egress queues of all ports are
-	// counted, not only those of a choice.
-	EveryPacket, AllPorts bool
+	// with a measurement. AllPorts: the egress queues of all ports are counted,
+	// not only those that are choices. TrueDepth: the queue depths that the target
+	// reports must be true.
+	EveryPacket, AllPorts, TrueDepth bool
 
-	// TrueDepth: the target's depths must be what is in the queues.
-	TrueDepth bool
-
-	// LastLook is when an ingress queue was last looked at on v1model, if the
-	// scheme watches it.
+	// LastLook returns when an ingress queue was last sampled on v1model, if the
+	// scheme samples it.
 	LastLook func(s *Switch, queue int) (t Time, watched bool)
 
-	// Base is there if the scheme decides alone which of several paths a
-	// packet takes.
+	// Base is set if the scheme chooses the path of a packet.
 	Base *Base
 
 	V1model, Tofino Stages
@@ -52,99 +47,95 @@ type Scheme struct {
 
 // Base is the contract of a base load balancer.
 type Base struct {
-	// Look is called on each pass of a packet with several paths, before
-	// Choose; a packet that recirculated keeps its path, and is not chosen
-	// for again.
+	// Look is called on each pass of a packet with several paths, before Choose.
+	// Choose is called on the first pass only: a packet that recirculated keeps
+	// its path.
 	Look   func(*Switch, *Packet)
 	Choose func(*Switch, *Packet) Path
-	// Next is the next choice among the paths that are free, for a packet that
-	// shall leave its path; nil for the first free path in turn. Rerouted is
-	// called when the packet has been given another Path.
+	// Next returns the next choice among free paths, for a packet that must leave
+	// its path; nil for the first free path in turn. Rerouted is called when the
+	// packet has got another Path.
 	Next     func(s *Switch, p *Packet, free func(Path) bool) (Path, bool)
 	Rerouted func(*Switch, *Packet)
 
-	// On a Tofino, the next choice is one path, Second: if that is not free, the
-	// first free path in turn behind it is. Without Second it is the first free
-	// path behind the packet's.
+	// On a Tofino, the next choice is Second if that is free, or else the first
+	// free path in turn after it; without Second, the first free path after the
+	// packet's.
 	Second func(*Switch, *Packet) Path
 
-	// On a Tofino, Draws says how many random bytes are drawn for each packet,
-	// into Packet.Drawn. They are drawn before ingress queues are looked at if
-	// Early, and for packets without a choice too if Always.
+	// On a Tofino, Draws is how many random bytes are drawn for each packet, into
+	// Packet.Drawn: before ingress queues are counted if Early, and also for
+	// packets without a choice if Always.
 	Draws         int
 	Early, Always bool
 }
 
-// Stages are what a scheme does with a packet, by the stage that it is at.
+// Stages are what a scheme does with a packet, by stage.
 type Stages [stages]func(*Switch, *Packet)
 
 // A Stage is a step of a packet's processing. Packets pass the stages in this
-// order. Within a stage, features run in the order of the manifest.
+// order. In a stage, features run in the order of the manifest.
 type Stage int
 
 const (
-	// Hear takes in what a neighbour says, or this switch's egress; it ends the
-	// packet if it was only that. Routed is the same where the message has a
-	// destination.
+	// Hear processes messages of neighbours and of this switch's egress, which end
+	// there. Routed does so for messages with a destination.
 	Hear Stage = iota
 	Routed
-	// Learn takes what another leaf has written into a packet for a host.
+	// Learn reads the header of another leaf in a packet for a host.
 	Learn
-	// Count is about a packet that was counted in its ingress queue; on a
-	// Tofino, it is the count.
+	// Count follows the counting of a packet in its ingress queue. On a Tofino, it
+	// counts the packet.
 	Count
-	// Rethink may change the path that the base scheme chose, or have the
-	// packet pass again. Hold may do the latter.
+	// Rethink may change the path that the base scheme chose, or recirculate the
+	// packet. Hold may recirculate it.
 	Rethink
 	Hold
 	// Write fills in the header of a packet to another leaf.
 	Write
-	// Leave is about a packet that has its port and does not pass again.
+	// Leave is for a packet that has its port and does not recirculate.
 	Leave
 
-	// Begin is about all that egress gets. Rewrite makes a copy into the
-	// scheme's message, or ends it. Read is about the header of a packet from
-	// another leaf before it is taken off.
+	// Begin is for all packets in egress. Rewrite makes a copy into the scheme's
+	// message, or drops it. Read reads the header of a packet from another leaf
+	// before it is removed.
 	Begin
 	Rewrite
 	Read
-	// Depart, Left and Last are about packets that leave, in this order; Left
-	// about those that were counted in an ingress queue.
+	// Depart, Left and Last are for packets that leave, in this order; Left for
+	// those that were counted in an ingress queue.
 	Depart
 	Left
 	Last
-	// Idle is called before each event, without a packet: time has passed.
+	// Idle is called before each event, without a packet.
 	Idle
 
 	stages
 )
 
-// A Register says how the model has a register, where that is not simply a
-// number of the register's unit.
+// A Register is an exception to how registers are drawn and compared.
 type Register struct {
-	// What is drawn is up to Most, a Duration instead of a time, or the number of
-	// a period of 2^Period ns, if the unit does not say; Draw is for what is none
-	// of these. Zero cells of a new switch are as Init says.
-	Most     int64
-	Duration bool
-	Period   uint
-	Draw     func(g *Drawer, i int) int64
-	Init     func(s *Switch, i int) int64
-	// Get and Set are the register in terms of the scheme's own state. Get
-	// reports that the value does not matter at present.
+	// Values that the unit does not determine are drawn up to Most, as the number
+	// of a period of 2^Period ns, or by Draw. Init is the value in a new switch.
+	Most   int64
+	Period uint
+	Draw   func(g *Drawer, i int) int64
+	Init   func(s *Switch, i int) int64
+	// Get and Set convert between the register and the scheme's own state. Get
+	// reports whether the value matters at present.
 	Get func(s *Switch, i int) (value int64, matters bool)
 	Set func(s *Switch, i int, v int64)
 	// Same compares instead of Get, where the program may lag behind. cell
 	// reads a register of the program.
 	Same func(s *Switch, i int, cell func(register string, i int) int64) bool
-	// LosslessOnly is true if only cells of the lossless class are used, Skip if
-	// the first cell is of no port, and not compared.
+	// LosslessOnly is true if only cells of the lossless class are used, SkipFirst
+	// if the first cell belongs to no port and is not compared.
 	LosslessOnly, SkipFirst bool
 }
 
 var registered = map[string]*Scheme{}
 
-// Add makes a scheme's model known. It is called by the scheme's package.
+// Add registers the model of a scheme. The scheme's package calls it.
 func Add(s Scheme) {
 	if registered[s.Name] != nil {
 		panic(fmt.Sprintf("BUG: two models are called %s", s.Name))

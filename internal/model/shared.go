@@ -3,35 +3,32 @@
 package model
 
 import (
+	"math"
+
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// What several schemes stand on: queue lengths, pauses, flowlets, the load of
-// links, round-trip times.
+// What several schemes use: queue lengths, pauses, flowlets, the load of links,
+// round-trip times.
 
 func init() {
-	Add(Scheme{Name: "recirculation", Registers: map[string]Register{
-		"recirc_sent": {Most: 1<<32 - 1,
-			Set: func(s *Switch, _ int, v int64) { // empty, unless the next says more
-				*s.Cell("recirc_sent", 0), *s.Cell("recirc_returned", 0) = v, v
-			}},
-		"recirc_returned": {
-			Set: func(s *Switch, _ int, v int64) {
-				*s.Cell("recirc_returned", 0) = Mod32(*s.Cell("recirc_sent", 0) - v)
-			}},
-	}})
+	Add(Scheme{Name: "recirculation", Registers: map[string]Register{"recirc_sent": {Most: 1<<32 - 1}},
+		Settle: func(s *Switch) { // what was drawn is the queue
+			returned := s.Cell("recirc_returned", 0)
+			*returned = Mod32(*s.Cell("recirc_sent", 0) - *returned)
+		}})
 	Add(Scheme{Name: "pfc",
 		Registers: map[string]Register{
-			"paused_until": {LosslessOnly: true, Init: func(s *Switch, _ int) int64 { return s.start },
+			"paused_until": {LosslessOnly: true, Init: func(s *Switch, _ int) int64 { return s.Start },
 				Set: func(s *Switch, i int, v int64) {
 					*s.Cell("paused_until", i), *s.Cell("resume_at", i) = v, v
 				}},
-			// The program falls back on it to know that paused_until was ever set;
-			// it may be one for longer than needed.
+			// It tells the program that paused_until was set once, and may be 1 for
+			// longer than necessary.
 			"pause_seen": {LosslessOnly: true,
-				Get: func(s *Switch, i int) (int64, bool) { return 1, false },
-				Set: func(s *Switch, i int, v int64) {}},
+				Get: func(*Switch, int) (int64, bool) { return 1, false },
+				Set: func(*Switch, int, int64) {}},
 		}})
 	Add(Scheme{Name: "egress_qlen",
 		Registers: map[string]Register{
@@ -52,11 +49,9 @@ func init() {
 		},
 		V1model: Stages{Depart: func(s *Switch, p *Packet) {
 			if e, known := s.Config.Tables["link"][p.Link]; known {
-				x, last := s.Cell("link_load", p.Link), s.Cell("link_time", p.Link)
-				d := DRE{*x, *last}
+				d := s.dre(p.Link)
 				d.Packet(p.Left, uint(s.Units.LoadShift()), p.Whole, e["weight"])
-				*x, *last = d.X, d.Last
-				p.Meta["load"] = d.X
+				p.Meta["load"] = *d.X
 			}
 		}}})
 	Add(Scheme{Name: "flowlet",
@@ -68,12 +63,11 @@ func init() {
 			h["stamp"], h["echo"] = Mod32(g.Now-g.Duration(0)), Mod32(g.Now-g.Duration(0)-1)
 			h["echo_path"] = g.R.Int64N(int64(g.PathCells))
 		},
-		Registers: map[string]Register{"path_rtt": {Duration: true}, "path_rtt_avg": {Duration: true}, "echo_age": {Duration: true}},
-		V1model:   Stages{Learn: learnRTT, Write: stamp}})
+		V1model: Stages{Learn: learnRTT, Write: stamp}})
 }
 
-// FlowPath is a register of the paths of flows: zero for none and one more than
-// the path on v1model, 255 for none on a Tofino.
+// FlowPath is a register of the paths of flows: on v1model the path plus one, and
+// zero for none; on a Tofino the path, and 255 for none.
 func FlowPath() Register {
 	return Register{
 		Init: func(s *Switch, _ int) int64 {
@@ -90,17 +84,17 @@ func FlowPath() Register {
 		}}
 }
 
-// NoPath is what a Tofino's registers have for the path of an unknown flow.
+// NoPath is the path of an unknown flow in a Tofino's registers.
 const NoPath = 255
 
 // Queues.
 
-// count counts a packet in its ingress queue. A queue without arrivals for long
-// is empty, whatever was lost on the way.
+// count counts a packet in its ingress queue. A queue without arrivals for a long
+// time counts as empty, even if departures were not seen.
 func (s *Switch) count(p *Packet) {
 	i := s.In(p)
 	q, last, watched := s.Cell("ingress_qlen", i), Time(0), false
-	if s.has("arrived_at") {
+	if s.Register("arrived_at") != nil {
 		at := s.Cell("arrived_at", i)
 		last, watched, *at = *at, true, p.Now
 	}
@@ -127,8 +121,8 @@ func (s *Switch) uncount(p *Packet) {
 	s.run(Left, p)
 }
 
-// uncharge takes the packet out of its egress queue. The target knows if
-// nothing is queued.
+// uncharge removes the packet from its egress queue. The target reports if the
+// queue is empty.
 func (s *Switch) uncharge(p *Packet) {
 	if p.charged == 0 {
 		return
@@ -142,12 +136,12 @@ func (s *Switch) uncharge(p *Packet) {
 
 // The shared buffer.
 
-// beyond is what an ingress queue has of the shared buffer: what its reserve
-// does not hold.
+// beyond is the part of an ingress queue in the shared buffer: what its reserve does
+// not hold.
 func beyond(q, reserve Bytes) Bytes { return max(0, q-reserve) }
 
-// reserveOf is the reserve of a packet's ingress queue: the lossless class alone
-// has one.
+// reserveOf is the reserve of a packet's ingress queue. Only the lossless class has
+// one.
 func reserveOf(s *Switch, p *Packet) Bytes {
 	if s.Classes == 8 && p.Class != s.Lossless {
 		return 0
@@ -155,8 +149,7 @@ func reserveOf(s *Switch, p *Packet) Bytes {
 	return s.Setting("shared_buffer", "reserve")
 }
 
-// takeBuffer counts what a packet's ingress queue has more, with it, of the
-// shared buffer.
+// takeBuffer counts a packet in the shared buffer, leaveBuffer removes it.
 func takeBuffer(s *Switch, p *Packet) {
 	p.Keep["reserve"] = reserveOf(s, p)
 	used := s.Cell("buffer_used", 0)
@@ -168,10 +161,10 @@ func leaveBuffer(s *Switch, p *Packet) {
 	*used = max(0, *used-(beyond(p.QueueWas, p.Keep["reserve"])-beyond(p.QueueIn, p.Keep["reserve"])))
 }
 
-// Threshold is the threshold now of a packet's ingress queue, where all share a
-// buffer of size: its reserve and α times what is free of the buffer. It is
-// dynamic threshold by Choudhury and Hahne (IEEE/ACM ToN, 1998), as HPCC's
-// simulator and switch chips have it: α is a power of two, 8 / 2^shift.
+// Threshold is the present threshold of a packet's ingress queue, where all share
+// a buffer of size: its reserve, and α times the free part of the buffer. It is the
+// dynamic threshold of Choudhury and Hahne (IEEE/ACM ToN, 1998), as in HPCC's
+// simulator and in switch chips: α is a power of two, 8 / 2^shift.
 func (s *Switch) Threshold(p *Packet, size Bytes, shift int64) Bytes {
 	free := max(0, size-*s.Cell("buffer_used", 0))
 	return p.Keep["reserve"] + (free<<3)>>shift
@@ -185,13 +178,13 @@ func (s *Switch) EgressQueue(p *Packet, path Path) Bytes {
 	return *s.Cell("egress_qlen", s.QueueCell(p.First+path, p.Class))
 }
 
-// ReportAgain is the time between two copies by which egress tells ingress of the
-// same queue: they are further apart than that, in nanoseconds.
+// ReportAgain is the least time between two reports of a queue from egress to
+// ingress, in nanoseconds. They are further apart.
 const ReportAgain = 1000
 
-// Due reports whether ingress is to hear of a queue again.
+// Due reports whether egress reports a queue to ingress again.
 func (s *Switch) Due(p *Packet) bool {
-	last, now := s.Cell("queue_told_at", p.OutPort*8+p.Class), Mod32(s.clock(p))
+	last, now := s.Cell("queue_told_at", p.OutPort*8+p.Class), int64(s.Clock(p))
 	if Mod32(now-*last) <= ReportAgain {
 		return false
 	}
@@ -199,29 +192,26 @@ func (s *Switch) Due(p *Packet) bool {
 	return true
 }
 
-// clock is the time that egress of a Tofino goes by. Where round trips are
-// measured for RLB, its lowest bits are for paths.
-func (s *Switch) clock(p *Packet) Time {
-	if s.Recirculate != 0 {
-		return p.Left &^ Time(s.PathCells-1)
+// Clock is the time in egress of a Tofino, of 32 bits. Where round trips are measured
+// for RLB, its lowest bits are for paths.
+func (s *Switch) Clock(p *Packet) uint32 {
+	if s.RecirculationPort != 0 {
+		return uint32(p.Left &^ Time(s.PathCells-1))
 	}
-	return p.Left
+	return uint32(p.Left)
 }
 
-// Clock is the time that egress of a Tofino goes by, of 32 bits.
-func (s *Switch) Clock(p *Packet) uint32 { return uint32(s.clock(p)) }
-
-// reportQueue reports to ingress of a Tofino the queue of a path: the cells that the
-// packet leaves behind.
+// reportQueue reports the queue of a path to ingress of a Tofino: the cells behind
+// the packet.
 func reportQueue(s *Switch, p *Packet) {
 	list := "path:8 queue:32"
-	if s.Recirculate != 0 {
+	if s.RecirculationPort != 0 {
 		list = "hop:8 " + list
 	}
 	p.Report(p.Hop == ToChoice && s.Due(p), list, Fields{"hop": int64(p.Hop), "path": int64(p.Path), "queue": p.Behind * manifest.CellBytes})
 }
 
-// hearQueue is what ingress makes of it.
+// hearQueue stores the report in ingress.
 func hearQueue(s *Switch, p *Packet) {
 	if path, queue, ok := p.ReportedQueue(); ok {
 		*s.Cell("egress_qlen", path*8+p.Class) = queue
@@ -230,8 +220,8 @@ func hearQueue(s *Switch, p *Packet) {
 
 // Marks.
 
-// MarkCE sets ECN's CE in packets that may have it. Packets with IP options are
-// left alone: the program cannot compute their checksum.
+// MarkCE sets ECN's CE in packets that may be marked. Packets with IP options are
+// not: the program cannot compute their checksum.
 func (s *Switch) MarkCE(p *Packet) {
 	if s.ECNCapable(p) {
 		s.Note("mark")
@@ -245,7 +235,7 @@ func (s *Switch) ECNCapable(p *Packet) bool { return p.IP != nil && p.IP["ecn"] 
 
 // Priority-based flow control, IEEE 802.1Qbb.
 
-// hearPFC takes in a PFC frame. Only the lossless class is of interest.
+// hearPFC processes a PFC frame. Only the lossless class can be paused.
 func (s *Switch) hearPFC(p *Packet) {
 	e, known := s.Config.Tables["pfc_port"][p.InPort]
 	if !known || p.PFC["opcode"] != 0x0101 || p.PFC["classes"]>>s.Lossless&1 == 0 {
@@ -257,8 +247,8 @@ func (s *Switch) hearPFC(p *Packet) {
 	s.Idle(p.Now)
 }
 
-// PauseEnds is when a pause of so many quanta of 512 bit times is over; zero
-// resumes.
+// PauseEnds is the end of a pause of a number of quanta of 512 bit times; zero is a
+// RESUME.
 func PauseEnds(quanta int64, quantum Ratio, now Time) Time { return now + quantum.Times(quanta) }
 
 // Paused reports whether an egress queue may not send.
@@ -270,7 +260,7 @@ func (s *Switch) Paused(i int, now Time) bool { return now < *s.Cell("paused_unt
 type Flowlet struct {
 	Valid bool
 	Path  Path
-	Last  Time // when its last packet came
+	Last  Time // arrival of its last packet
 }
 
 // Active reports whether a packet at time now still belongs to the flowlet: a
@@ -278,30 +268,27 @@ type Flowlet struct {
 // flowlet.
 func (f *Flowlet) Active(now, gap Time) bool { return f.Valid && gap > 0 && now-f.Last <= gap }
 
-// Flowlet is the entry of the packet's flow. One on a path that is not there
-// (any more) is not valid.
+// Flowlet is the entry of the packet's flow on v1model. It is not valid if its path does not
+// exist (any more).
 func (s *Switch) Flowlet(p *Packet) *Flowlet {
-	path := Path(*s.Cell("flowlet_path", s.Flow(p)))
-	if !s.Tofino {
-		path--
-	}
-	valid := path >= 0 && path < p.Paths
-	return &Flowlet{Valid: valid, Path: max(path, 0), Last: *s.Cell("flowlet_time", s.Flow(p))}
+	path := Path(*s.Cell("flowlet_path", s.Flow(p))) - 1
+	return &Flowlet{Valid: path >= 0 && path < p.Paths, Path: max(path, 0), Last: *s.Cell("flowlet_time", s.Flow(p))}
 }
 
-// SetFlowlet is the reverse, for a packet that is now the last one.
+// SetFlowlet writes the entry, for a packet that is now the last one.
 func (s *Switch) SetFlowlet(p *Packet, path Path) Path {
-	*s.Cell("flowlet_path", s.Flow(p)), *s.Cell("flowlet_time", s.Flow(p)) = int64(path)+Bit(!s.Tofino), p.Now
+	*s.Cell("flowlet_path", s.Flow(p)), *s.Cell("flowlet_time", s.Flow(p)) = int64(path)+1, p.Now
 	return path
 }
 
-// FollowFlowlet has the rest of a flowlet follow a packet that RLB moved.
+// FollowFlowlet moves the rest of a flowlet to the path of a packet that RLB
+// rerouted.
 func FollowFlowlet(s *Switch, p *Packet) {
-	*s.Cell("flowlet_path", s.Flow(p)) = int64(p.Path) + Bit(!s.Tofino)
+	*s.Cell("flowlet_path", s.Flow(p)) = int64(p.Path) + 1
 }
 
-// BeginsFlowlet reports whether a packet begins a flowlet on a Tofino: one that
-// comes the timeout after the one before, or later, does.
+// BeginsFlowlet reports whether a packet begins a flowlet on a Tofino: it comes at
+// least the timeout after the previous one.
 func (s *Switch) BeginsFlowlet(p *Packet) bool {
 	last, now := s.Cell("flowlet_time", s.Flow(p)), uint32(p.Now)
 	begins := Since(uint32(*last), now, uint32(s.Setting("flowlet", "gap")))
@@ -309,8 +296,8 @@ func (s *Switch) BeginsFlowlet(p *Packet) bool {
 	return begins
 }
 
-// FollowOrTake gives a flowlet that begins a path on a Tofino, and others
-// theirs, unless that is not there any more.
+// FollowOrTake returns the path of a flowlet on a Tofino. A flowlet that begins gets
+// the given path, as does one whose path does not exist any more.
 func (s *Switch) FollowOrTake(p *Packet, begins bool, path Path) Path {
 	f := s.Cell("flowlet_path", s.Flow(p))
 	if begins || *f >= int64(p.Paths) {
@@ -320,8 +307,8 @@ func (s *Switch) FollowOrTake(p *Packet, begins bool, path Path) Path {
 }
 
 // HashPath is the path by the packet's hash: by hash-threshold (RFC 2992), which
-// gives each of n paths an equal share of the values. On a Tofino the values
-// are 256, other parts of the hash in each tier.
+// gives each of n paths an equal share of the values. On a Tofino there are 256
+// values, from another part of the hash in each tier.
 func (s *Switch) HashPath(p *Packet) Path {
 	if !s.Tofino {
 		return Path(int64(uint16(p.Hash>>p.Shift)) * int64(p.Paths) >> 16)
@@ -353,7 +340,19 @@ func firstFree(p *Packet, q Path, free func(Path) bool) (Path, bool) {
 	return 0, false
 }
 
-// AnotherDraw is a path at random; if that is not free, the first free path in
+// LeastFree is the free path of the least metric, the first of them in turn from
+// the packet's.
+func LeastFree(p *Packet, free func(Path) bool, metric func(Path) int64) (Path, bool) {
+	q := Least(p.Paths, p.Path, func(q Path) int64 {
+		if !free(q) {
+			return math.MaxInt64
+		}
+		return metric(q)
+	})
+	return q, free(q)
+}
+
+// AnotherDraw is a random path; if that is not free, the first free path in
 // turn.
 func AnotherDraw(s *Switch, p *Packet, free func(Path) bool) (Path, bool) {
 	if q := Path(s.Below(int64(p.Paths))); free(q) {
@@ -369,40 +368,40 @@ func AnotherDraw(s *Switch, p *Packet, free func(Path) bool) (Path, bool) {
 // and is decremented periodically (every T_dre) with a multiplicative factor α
 // between 0 and 1: X ← X × (1 − α)". Its time constant is τ = T_dre/α.
 //
-// Reading: packets drive the clock, so X is decremented by what is due when
-// one comes, in proportion to the time since: X ← X × (1 − Δ/τ), which is zero
-// after τ. X is kept in units of C·τ/2^16, so that a full link has 2^16.
+// Reading: X is decremented when a packet is sent, in proportion to the time since
+// the last one: X ← X × (1 − Δ/τ), which is zero after τ. The unit of X is C·τ/2^16,
+// so that X of a full link is 2^16.
 type DRE struct {
-	X    int64
-	Last Time // when X was last brought up to date
+	X    *int64
+	Last *Time // of the last packet
 }
 
-// At gives X at time now, for τ of 2^tau ticks.
-func (d *DRE) At(now Time, tau uint) int64 {
-	dt := now - d.Last
+// At returns X at time now, for τ of 2^tau ticks.
+func (d DRE) At(now Time, tau uint) int64 {
+	dt := now - *d.Last
 	if dt >= 1<<tau {
 		return 0
 	}
-	return d.X - Ratio{dt, 1 << tau}.Times(d.X)
+	return *d.X - Ratio{dt, 1 << tau}.Times(*d.X)
 }
 
 // Packet counts a packet of length bytes, each of which adds weight/2^16.
-func (d *DRE) Packet(now Time, tau uint, length Bytes, weight int64) {
-	d.X = d.At(now, tau) + Ratio{weight, 1 << 16}.Times(length)
-	d.Last = now
+func (d DRE) Packet(now Time, tau uint, length Bytes, weight int64) {
+	*d.X, *d.Last = d.At(now, tau)+Ratio{weight, 1 << 16}.Times(length), now
 }
+
+func (s *Switch) dre(port int) DRE { return DRE{s.Cell("link_load", port), s.Cell("link_time", port)} }
 
 // LinkLoad is X of a port's link now.
 func (s *Switch) LinkLoad(port int, now Time) int64 {
-	d := DRE{*s.Cell("link_load", port), *s.Cell("link_time", port)}
-	return d.At(now, uint(s.Units.LoadShift()))
+	return s.dre(port).At(now, uint(s.Units.LoadShift()))
 }
 
-// windowBits: a Tofino has the load of a link as the bytes of the last full
-// window of 2^17 ns.
+// windowBits: on a Tofino, the load of a link is the number of bytes in the last
+// full window of 2^17 ns.
 const windowBits = 17
 
-// usualRates are those of links whose products a Tofino can look up.
+// usualRates are the rates of links for which a Tofino has table entries.
 var usualRates = manifest.LinkRates
 
 // tofinoUnits are the units of a Tofino.
@@ -415,10 +414,10 @@ func drawSent(g *Drawer, _ int) int64 {
 	return g.UpTo(int64(Pick(g, usualRates...).Bytes(tofinoUnits.LoadTime())))
 }
 
-// SentPart counts a packet on a Tofino's link and returns what the last full
-// window had of it, in so many parts of what the link can send; 0 where the
-// link is not known. Bytes count in units of 4096, rounded down: what a slow
-// link has sent seems more, by less than a unit.
+// SentPart counts a packet on a Tofino's link and returns the bytes of the last full
+// window, in parts of what the link can send; 0 where the link is not known. The
+// program compares units of 4096 bytes, rounded down, so that the load of a slow
+// link may be one part too high.
 func (s *Switch) SentPart(p *Packet, parts int64) int64 {
 	weight := s.Config.Tables["link"][p.OutPort]["weight"]
 	if weight == 0 {
@@ -442,8 +441,8 @@ func (s *Switch) SentPart(p *Packet, parts int64) int64 {
 	return part
 }
 
-// AddSum adds bytes to the sum of a period of time, on a Tofino, and returns
-// what the period before had, if that has ended with anything in it.
+// AddSum adds bytes to the sum of a period of time, on a Tofino. If a new period
+// begins, it returns the sum of the previous one.
 func (s *Switch) AddSum(bytes, number string, i int, period, n uint32) (before uint32) {
 	sum, at := s.Cell(bytes, i), s.Cell(number, i)
 	if uint32(*at) == period {
@@ -455,8 +454,8 @@ func (s *Switch) AddSum(bytes, number string, i int, period, n uint32) (before u
 	return before
 }
 
-// CellTime is the least power of two of nanoseconds that a cell takes on a
-// port's link, where that has one of the usual rates.
+// CellTime is the time of a cell on a port's link in nanoseconds, rounded up to a
+// power of two; 0 if the link has none of the usual rates.
 func (s *Switch) CellTime(port int) uint32 {
 	for _, rate := range usualRates {
 		if int64(manifest.Quantum(tofinoUnits, rate)) == s.Config.Tables["pfc_port"][port]["unit"] {
@@ -470,24 +469,23 @@ func (s *Switch) CellTime(port int) uint32 {
 	return 0
 }
 
-// Held is how much longer than the queue explains a packet must have waited to
-// be taken for one that a pause held, in nanoseconds, on a Tofino.
+// Held is how much longer than the time of the cells ahead of it a packet waits if it
+// counts as paused on a Tofino, in nanoseconds.
 const Held = 1000
 
-// HeldUp reports whether a packet waited longer than the cells ahead of it take.
+// HeldUp reports whether a packet counts as paused.
 func (s *Switch) HeldUp(p *Packet) bool {
 	return uint32(p.Left-p.Came) > uint32(p.Ahead)*s.CellTime(p.OutPort)+Held
 }
 
-// A Best is the best path so far on a Tofino, with what it was judged by when
-// it was last looked at.
+// A Best is the best known path on a Tofino, with its last known value.
 type Best struct {
 	Value uint32
 	Path  uint32
 }
 
-// News tells of a path: it becomes the best one if it is no worse, or if it is
-// the best and has a new value. It reports whether it is.
+// News updates the value of a path. The path becomes the best one if it is no worse.
+// News reports whether the path is the best one.
 func (b *Best) News(path Path, value uint32) bool {
 	if value > b.Value && b.Path != uint32(path) {
 		return false
@@ -496,7 +494,7 @@ func (b *Best) News(path Path, value uint32) bool {
 	return true
 }
 
-// WithBest has a best path changed in its register.
+// WithBest changes the best path in a register and returns it.
 func (s *Switch) WithBest(value, path string, i int, f func(*Best)) Path {
 	b := Best{s.Word(value, i), s.Word(path, i)}
 	f(&b)
@@ -510,10 +508,10 @@ func (s *Switch) WithBest(value, path string, i int, f func(*Best)) Path {
 // (RLB, section V).
 
 // rttShift is the weight of a sample in the average as a power of two: an
-// eighth. Shares are rounded down, as integers are.
+// eighth. Both parts are rounded down.
 const rttShift = 3
 
-// learnRTT is what the destination leaf takes from the header.
+// learnRTT reads the header at the destination leaf.
 func learnRTT(s *Switch, p *Packet) {
 	h := p.Fabric
 	src := int(h["src_leaf"])
@@ -536,8 +534,8 @@ func learnRTT(s *Switch, p *Packet) {
 	}
 }
 
-// stamp is what the source leaf writes: a stamp on one packet per path and
-// interval, and the echo that waits for a ride.
+// stamp writes the header at the source leaf: a stamp on one packet per path and
+// interval, and an echo that waits.
 func stamp(s *Switch, p *Packet) {
 	h := p.Fabric
 	last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path))
@@ -548,7 +546,7 @@ func stamp(s *Switch, p *Packet) {
 	s.Echo(p, p.Now)
 }
 
-// Echo writes the echo that waits for a ride to a leaf, if there is one.
+// Echo writes the echo that waits for a packet to a leaf, if there is one.
 func (s *Switch) Echo(p *Packet, now Time) {
 	if waiting := s.Cell("echo_path", int(p.Leaf)); *waiting != 0 {
 		p.Fabric["echoed"], p.Fabric["echo_path"], p.Fabric["echo"] = 1, *waiting-1, Mod32(now-*s.Cell("echo_age", int(p.Leaf)))

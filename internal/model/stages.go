@@ -2,20 +2,44 @@
 
 package model
 
-// Ingress takes a packet from a link or from the recirculation port to its
-// queue. copied is the message that it causes, if any.
-func (s *Switch) Ingress(p *Packet) (o Outcome, copied *Packet) {
-	s.Now = p.Now
-	p.ends, p.Again, p.Resubmit, p.Meta, p.Outcome = false, false, false, map[string]int64{}, &o
+import (
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+)
+
+// Ingress processes a packet from a link or from the recirculation port. It
+// returns what is put into queues: a copy that becomes a message, if there is one,
+// and the packet, or one for each port of a multicast group.
+func (s *Switch) Ingress(p *Packet) (queued []*Packet) {
+	s.Now, p.Digests = p.Now, nil
+	ingress := s.ingress
 	if s.Tofino {
-		s.ingressTofino(p, &o)
-	} else {
-		s.ingress(p, &o)
+		ingress = s.ingressTofino
 	}
-	return o, s.copyOf(p)
+	for {
+		p.Ends, p.Again, p.Resubmit, p.Meta, p.Queue, p.Group = false, false, false, map[string]int64{}, Queue{}, 0
+		to, forwarded := ingress(p)
+		queued = append(queued, s.copyOf(p, p.asCame)...)
+		switch {
+		case p.Group != 0:
+			for _, port := range s.Config.Groups[p.Group] {
+				each := *p
+				each.Frame, each.OutPort, each.Queue.Port = s.Parse(s.Bytes(p.Frame)), 0, port
+				queued = append(queued, &each)
+			}
+			return queued
+		case !forwarded:
+			return queued
+		case !p.Resubmit:
+			p.Queue = to
+			return append(queued, p)
+		}
+		p.Frame, p.Resubmitted = s.Parse(p.asCame), true
+	}
 }
 
-// run has all features do what they do at a stage.
+// run runs a stage of all features.
 func (s *Switch) run(at Stage, p *Packet) {
 	for _, x := range s.Schemes {
 		if f := s.Stages(x)[at]; f != nil {
@@ -37,8 +61,9 @@ func (p *Packet) destination() int64 {
 	return 0
 }
 
-// ingress is that of v1model.
-func (s *Switch) ingress(p *Packet, o *Outcome) {
+// ingress is that of v1model. It returns the queue of a packet that is not
+// dropped.
+func (s *Switch) ingress(p *Packet) (to Queue, forwarded bool) {
 	recirculates := s.Is("recirculation")
 	if p.Passes > 0 {
 		*s.Cell("recirc_returned", 0) = p.mark
@@ -46,24 +71,23 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 	if (recirculates || s.Is("shared_buffer")) && p.InPort >= s.Ports {
 		p.InPort = 0 // the controller's packets count at none of the ports
 	}
-	o.Drop = true
 
-	// What neighbours say.
+	// Messages of neighbours.
 	if p.PFC != nil {
 		s.hearPFC(p)
-		return
+		return Queue{}, false
 	}
 	if _, known := s.Config.Neighbour(p.InPort); !known && (p.Local != nil || p.Fabric != nil) {
-		return
+		return Queue{}, false
 	}
-	if s.run(Hear, p); p.ends {
-		return
+	if s.run(Hear, p); p.Ends {
+		return Queue{}, false
 	}
 
-	// Where to.
+	// The route.
 	p.Route, p.Hop = s.Config.lookup(p.destination())
 	if p.Hop == Nowhere {
-		return
+		return Queue{}, false
 	}
 	p.OutPort = p.First
 	if p.IP != nil && s.Classes == 8 {
@@ -75,8 +99,8 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 		}
 		p.Fabric, p.Tag = nil, nil
 	}
-	if s.run(Routed, p); p.ends {
-		return
+	if s.run(Routed, p); p.Ends {
+		return Queue{}, false
 	}
 
 	// The ingress queue.
@@ -84,7 +108,7 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 		s.count(p)
 	}
 
-	// Which way.
+	// The path.
 	if p.Hop == ToChoice {
 		if s.Is("hash") {
 			p.Hash = p.fiveTuple()
@@ -100,13 +124,11 @@ func (s *Switch) ingress(p *Packet, o *Outcome) {
 		*sent = Mod32(*sent + p.Length)
 		p.mark = *sent
 		p.Passes++
-		p.OutPort = s.Recirculate
+		p.OutPort = s.RecirculationPort
 	} else {
 		s.settle(p)
 	}
-	if s.Config.forwards(p.OutPort) {
-		o.Drop, o.Port, o.Class = false, p.OutPort, p.Class
-	}
+	return Queue{p.OutPort, p.Class}, s.Config.forwards(p.OutPort)
 }
 
 // choose is line 2 of RLB's Algorithm 1, or all there is: the base scheme.
@@ -122,68 +144,76 @@ func (s *Switch) choose(p *Packet) {
 	p.OutPort = p.First + p.Path
 }
 
-// settle is what is due to a packet that has its port and does not pass again.
+// settle is for a packet that has its port and does not recirculate.
 func (s *Switch) settle(p *Packet) {
 	if p.Hop == ToChoice && s.Is("fabric") && s.Config.Leaf >= 0 && p.Fabric == nil {
 		s.putOn(p)
 	}
 	s.run(Leave, p)
-	if s.Is("egress_qlen") && (p.Hop == ToChoice || s.AllPorts) {
+	if s.Is("egress_qlen") && (p.Hop == ToChoice || s.any(func(x *Scheme) bool { return x.AllPorts })) {
 		p.charged = p.Length
 		*s.Cell("egress_qlen", s.Out(p)) += p.Length
 	}
 }
 
-// putOn writes the header to another leaf. Unless it carries something for
-// every packet, a header with nothing to say is left out.
+// putOn writes the header to another leaf. Unless every packet has the header, it is
+// omitted if it has no measurement.
 func (s *Switch) putOn(p *Packet) {
 	p.Fabric = Fields{"src_leaf": s.Config.Leaf, "path": int64(p.Path)}
 	s.run(Write, p)
-	if !s.EveryPacket && p.Fabric["stamped"] == 0 && p.Fabric["echoed"] == 0 || s.Config.Leaf < 0 {
+	every := s.any(func(x *Scheme) bool { return x.EveryPacket })
+	if !every && p.Fabric["stamped"] == 0 && p.Fabric["echoed"] == 0 || s.Config.Leaf < 0 {
 		p.Fabric = nil
 	}
 }
 
-// copyOf makes the copy of a packet that became a message.
-func (s *Switch) copyOf(p *Packet) *Packet {
-	m := p.message
-	if m == nil {
+// copyOf returns the copy of a packet that becomes a message, if there is one and
+// its session exists. On a Tofino, a header is before it, and it is truncated.
+func (s *Switch) copyOf(p *Packet, data []byte) []*Packet {
+	m := p.Message
+	p.Message = nil
+	if m == nil || s.Sessions[m.Session] == (Queue{}) {
 		return nil
 	}
-	p.message = nil
 	c := m.Packet
 	if c == nil {
-		c = &Packet{message: m, InPort: p.InPort, Keep: map[string]int64{}}
+		c = &Packet{Message: m, InPort: p.InPort, Keep: map[string]int64{}}
 	}
-	if c.Session, c.Head = m.Session, m.Head; !s.Tofino {
-		c.Frame = s.Parse(p.asCame, p.Elided)
+	if c.Queue, c.Raw = s.Sessions[m.Session], data; s.Tofino {
+		c.Copy = slices.Concat(m.Head, data)
+		c.Copy = c.Copy[:min(len(c.Copy), s.MirrorBytes)]
+		c.Raw = c.Copy[len(m.Head):]
 	}
-	return c
+	if c.Frame = (&Frame{Rest: c.Raw}); c.Reported == nil {
+		c.Frame = s.Parse(c.Raw)
+	}
+	return []*Packet{c}
 }
 
-// Egress takes a packet from its queue to the link. copied is the message that
-// it causes.
-func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
+// Egress processes a packet that leaves its queue. It also returns a copy that
+// becomes a message, if there is one.
+func (s *Switch) Egress(p *Packet) (o Departure, copied []*Packet) {
 	s.Now = p.Left
-	p.ends, p.Meta, p.reports, p.report = false, map[string]int64{}, false, nil
+	p.Ends, p.Meta, p.reports, p.report = false, map[string]int64{}, false, nil
 	p.Link = p.Queue.Port
 	if s.Tofino {
 		p.Link = p.OutPort
 	}
-	recirculates := s.Recirculate != 0 && p.Queue.Port == s.Recirculate || s.Tofino && p.Queue.Port == Recirculation
+	recirculates := s.RecirculationPort != 0 && p.Queue.Port == s.RecirculationPort || s.Tofino && p.Queue.Port == manifest.TofinoRecirculation
 	s.run(Begin, p)
 	switch {
 	case recirculates:
 		p.Now, o.Recirculate = p.Left, true
 		return o, nil
-	case p.message != nil:
-		s.Stages(Registered(p.message.Of))[Rewrite](s, p)
-		o.Drop = p.ends
+	case p.Message != nil:
+		s.Stages(Registered(p.Message.Of))[Rewrite](s, p)
+		o.Drop = p.Ends
 		return s.finish(p, o), nil
 	}
-	p.FrameLen = s.Size(p.Frame)
+	came := s.Bytes(p.Frame)
+	p.FrameLen = Bytes(len(came))
 	if !s.Tofino {
-		p.asCame, p.Whole = s.Bytes(p.Frame), p.FrameLen
+		p.Whole = p.FrameLen
 		s.uncharge(p)
 	} else {
 		s.header(p)
@@ -194,28 +224,31 @@ func (s *Switch) Egress(p *Packet) (o Departure, copied *Packet) {
 	}
 	if p.reports {
 		s.Note("queue told")
-		p.Request(&Message{Session: FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.report...),
+		p.Request(&Message{Session: manifest.FeedbackSession, Head: append([]byte{1, byte(p.Class)}, p.report...),
 			Packet: &Packet{Reported: p.Meta, Class: p.Class}})
 	}
 	s.run(Last, p)
-	o.Drop = p.ends
-	copied = s.copyOf(p)
-	return s.finish(p, o), copied
+	o.Drop = p.Ends
+	o = s.finish(p, o)
+	if s.Tofino {
+		return o, s.copyOf(p, o.Data)
+	}
+	return o, s.copyOf(p, came)
 }
 
-// finish puts the packet on the wire.
+// finish makes the bytes of the packet.
 func (s *Switch) finish(p *Packet, o Departure) Departure {
 	if o.Drop && !s.Tofino || p.Frame == nil { // a Tofino copies what it drops
 		return o
 	}
-	o.Data, o.Elided = s.Bytes(p.Frame), p.Elided
-	if p.limit > 0 {
-		o.Cut(p.limit)
+	o.Data = s.Bytes(p.Frame)
+	if p.Limit > 0 {
+		o.Data = o.Data[:min(len(o.Data), p.Limit)]
 	}
 	return o
 }
 
-// Idle notes that time has passed.
+// Idle sets the time.
 func (s *Switch) Idle(now Time) {
 	s.Now = now
 	s.run(Idle, nil)

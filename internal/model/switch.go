@@ -3,10 +3,7 @@
 package model
 
 import (
-	"fmt"
 	"maps"
-	"math/bits"
-	"slices"
 )
 
 // Switch is the model of one switch.
@@ -14,27 +11,27 @@ type Switch struct {
 	*Program
 	Config *Config
 	Now    Time
-	// Seen counts what happened, to see that the cases drawn are of interest.
+	// Seen counts what happened, to show what the cases test.
 	Seen map[string]int
-	// Counted is what the counters of the program's tables must say.
+	// Counted are the expected counters of the program's tables.
 	Counted map[string]uint64
 
-	Queued map[Queue]int // packets in the queues
+	Queued func(Queue) int // packets in a queue
+	Start  Time            // the times in the registers of a new switch
+	// Below returns a random number from 0 to n−1. The program draws the same
+	// numbers in the same order.
+	Below func(n int64) int64
 
-	rng   draws
-	start Time // of a new switch's clocks
 	cells map[string][]int64
 }
 
-// NewSwitch returns a switch that remembers nothing: its counters are zero and
-// all its times are start, long ago. (Programs have clocks of 32 bits: they do
-// not distinguish what was two seconds ago from what is now, and the judge does not
-// ask them to.)
-func NewSwitch(p *Program, c *Config, seed uint64, start Time) *Switch {
-	s := &Switch{Program: p, Config: c, Seen: map[string]int{}, Counted: map[string]uint64{}, Queued: map[Queue]int{}, rng: draws{seed}, start: start}
-	s.cells = make(map[string][]int64, len(p.registers))
-	for k := range p.registers {
-		r := &p.registers[k]
+// NewSwitch returns a new switch: its counters are zero, and all times in its
+// registers are start, long ago. (Programs have clocks of 32 bits and cannot
+// distinguish a time from one that is 2^32 ticks earlier. Cases do not go there.)
+func NewSwitch(p *Program, c *Config, below func(n int64) int64, start Time) *Switch {
+	s := &Switch{Program: p, Config: c, Seen: map[string]int{}, Counted: map[string]uint64{}, Below: below, Start: start,
+		cells: make(map[string][]int64, len(p.Registers))}
+	for _, r := range p.Registers {
 		list := make([]int64, r.Size)
 		for i := range list {
 			switch {
@@ -49,32 +46,16 @@ func NewSwitch(p *Program, c *Config, seed uint64, start Time) *Switch {
 	return s
 }
 
-// Start is what the clocks of a new switch say.
-func (s *Switch) Start() Time { return s.start }
-
-// isTime reports whether a register has times, not durations: they are drawn
-// and initialised as such.
-func (r *RegisterCells) isTime() bool {
-	return (r.Unit == "ns" || r.Unit == "us") && r.Draw == nil && !r.Duration && r.Period == 0
-}
-
 // Cell is a cell of a register, or of a field of one: "register.field". The
-// values are whole numbers, of which the program has the low bits. A Switch has
-// the cells of all registers that its schemes ask for.
+// values are whole numbers, of which the program has the low bits. Names that are
+// no registers of the program are state of the model only.
 func (s *Switch) Cell(register string, i int) *int64 {
 	list, ok := s.cells[register]
-	if !ok || i >= len(list) {
-		if ok && s.has(register) {
-			panic(fmt.Sprintf("BUG: register %s has no cell %d", register, i))
-		}
-		list = append(list, make([]int64, max(i+1, 1024)-len(list))...)
+	if !ok {
+		list = make([]int64, 1024)
 		s.cells[register] = list
 	}
 	return &list[i]
-}
-
-func (s *Switch) has(register string) bool {
-	return slices.ContainsFunc(s.registers, func(r RegisterCells) bool { return r.Name == register })
 }
 
 // Word is a cell as a Tofino has it, of 32 bits.
@@ -88,37 +69,13 @@ func (s *Switch) Note(what string) {
 	s.Seen[what]++
 }
 
-// Below draws a number from 0 to n−1.
-func (s *Switch) Below(n int64) int64 { return s.rng.below(n) }
-
-// draws are the random numbers of the program: what package interp draws from
-// the same seed (SplitMix64), so that the model sees the same ones. The
-// order of the draws is part of what the model says.
-type draws struct{ state uint64 }
-
-func (d *draws) next() uint64 {
-	d.state += 0x9e3779b97f4a7c15
-	x := d.state
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-func (d *draws) below(n int64) int64 {
-	hi, lo := bits.Mul64(d.next(), uint64(n))
-	for limit := -uint64(n) % uint64(n); lo < limit; {
-		hi, lo = bits.Mul64(d.next(), uint64(n))
-	}
-	return int64(hi)
-}
-
-// Config is what the controller tells a switch.
+// Config is the configuration that a controller writes.
 type Config struct {
 	Leaf   int64 // number of this leaf, −1 for another switch
 	Routes []Route
 	Groups map[int][]int // multicast groups
-	// Tables has the entries of the other tables: fabric_port those of ports that
-	// lead to switches, Forward those of ports that packets may leave by.
+	// Tables has the entries of the other tables: fabric_port of ports to other
+	// switches, Forward of ports that packets may leave by.
 	Tables map[string]Entries
 }
 
@@ -132,9 +89,8 @@ type Args map[string]int64
 // Default is the index of the default action among a table's entries.
 const Default = -1
 
-// A Route leads to a host of this leaf, or to the /24 of another leaf's hosts:
-// by the ports First to First + Paths − 1, or, where there is no choice, by
-// First alone.
+// A Route leads to a host of this leaf, or to the /24 of another leaf's hosts, by
+// the ports First to First + Paths − 1. Without a choice, the port is First.
 type Route struct {
 	Addr  int64
 	Leaf  int64 // of a network
@@ -146,8 +102,8 @@ type Route struct {
 // ToHost reports whether the route is that of a single host.
 func (r *Route) ToHost() bool { return r.Addr&0xff != 0 }
 
-// Neighbour is the entry of a port to another switch: the path that the port is,
-// and the group that receives what the neighbour warns of, 0 for none.
+// Neighbour is the entry of a port to another switch: the port's path, and the group
+// to which the neighbour's warnings are relayed, 0 for none.
 func (c *Config) Neighbour(port int) (a Args, known bool) {
 	a, known = c.Tables["fabric_port"][port]
 	return a, known
@@ -179,8 +135,7 @@ const (
 	ToSwitch
 )
 
-// lookup finds the route of an address. There is one path, unless there is a
-// choice.
+// lookup finds the route of an address. Without a choice, Paths is 1.
 func (c *Config) lookup(addr int64) (Route, Hop) {
 	for _, r := range c.Routes {
 		switch {
@@ -199,28 +154,10 @@ func (c *Config) lookup(addr int64) (Route, Hop) {
 // Queue is one of the queues between ingress and egress.
 type Queue struct{ Port, Class int }
 
-// Outcome is what ingress decides about a packet.
-type Outcome struct {
-	Drop        bool
-	Port, Class int  // queue
-	Group       int  // multicast group; 0 for none
-	Again       bool // resubmitted
-	Digest      [][]int64
-}
-
 // Departure is what egress makes of a packet.
 type Departure struct {
 	Drop, Recirculate bool
 	Data              []byte
-	Elided            int
-}
-
-// Cut makes what follows the first n bytes go away.
-func (d *Departure) Cut(n int) {
-	over := max(len(d.Data)+d.Elided-n, 0)
-	less := min(over, d.Elided)
-	d.Elided -= less
-	d.Data = d.Data[:len(d.Data)-(over-less)]
 }
 
 // A Packet on its way through the model.
@@ -242,114 +179,107 @@ type Packet struct {
 
 	Counted Bytes // in its ingress queue
 	QueueIn Bytes // its ingress queue with it
-	// QueueWas is its ingress queue before it came, or before it left: as counted
-	// then, even if that is forgotten now.
+	// QueueWas is its ingress queue before it came, or before it left, even if the
+	// queue counts as empty now.
 	QueueWas Bytes
 	charged  Bytes // in its egress queue
 	mark     int64 // of the recirculation queue
 
-	// In egress: the queue that it leaves, lengths of that in units of the
-	// target when it came (on a Tofino) and now, when it came and now, and
-	// the packet's length without and with what ingress has put before it for
-	// egress.
+	// Queue is the queue that ingress chose, or of Group, a multicast group, the
+	// class. Digests are messages to the controller.
+	Queue   Queue
+	Group   int
+	Digests [][]int64
+
+	// In egress: the length of the queue in units of the target when the packet
+	// came (on a Tofino) and now, both times, and the packet's length without
+	// and with the headers that ingress added for egress.
 	// Link is the port, on a Tofino by its number in the topology.
-	Queue         Queue
 	Link          int
 	Ahead, Behind int64
 	Came, Left    Time
 	FrameLen      Bytes
 	Whole         Bytes
 
-	// Keep has notes of schemes that go with a packet that recirculates, Meta
+	// Keep has values of schemes that stay with a packet that recirculates, Meta
 	// those for one pass.
 	Keep, Meta map[string]int64
 
-	Resubmitted bool // ingress has it a second time
-	Resubmit    bool // and shall
+	Resubmitted bool // ingress processes it a second time
+	Resubmit    bool // ingress will process it a second time
 
-	Outcome *Outcome // of ingress, as far as it is decided
-
-	Probe    bool             // it is there to measure a path
-	Reported map[string]int64 // by egress to ingress
+	Probe    bool             // it measures a path
+	Reported map[string]int64 // a report of egress to ingress
 	report   []byte
 	reports  bool
 
-	Session int      // of a copy
-	Head    []byte   // of a copy on a Tofino
-	Raw     []byte   // behind that
-	message *Message // that the packet is, or that a copy of it becomes
+	// Message is what the packet is, if the switch has made it, or what a copy of
+	// it becomes. Limit truncates it. Ends drops the packet.
+	Message *Message
+	Limit   int
+	Ends    bool
+	Copy    []byte // bytes of a copy on a Tofino
+	Raw     []byte // those behind Message.Head
 	asCame  []byte
-	limit   int // length that a message is cut to
-	ends    bool
 }
 
 // NewPacket is a frame that arrives.
-func (s *Switch) NewPacket(data []byte, elided, port int, now Time) *Packet {
+func (s *Switch) NewPacket(data []byte, port int, now Time) *Packet {
 	if s.Tofino && port >= s.Ports {
 		port = 0
 	}
-	return &Packet{Frame: s.Parse(data, elided), asCame: data, Length: Bytes(len(data) + elided), Now: now, InPort: port,
-		Keep: map[string]int64{}, Meta: map[string]int64{}}
+	return &Packet{Frame: s.Parse(data), asCame: data, Length: Bytes(len(data)), Now: now, InPort: port, Keep: map[string]int64{}}
 }
 
-// Recirculated is a packet that comes back on v1model.
-func (s *Switch) Recirculated(p *Packet, data []byte, elided int) *Packet {
-	c := s.NewPacket(data, elided, p.InPort, p.Now)
+// Recirculated is a packet that comes back to ingress.
+func (s *Switch) Recirculated(p *Packet, data []byte) *Packet {
+	if s.Tofino {
+		p.asCame = data
+		return p
+	}
+	c := s.NewPacket(data, p.InPort, p.Now)
 	c.Passes, c.Path, c.Counted, c.mark, c.Keep = p.Passes, p.Path, p.Counted, p.mark, p.Keep
 	return c
 }
 
-// A Message is a packet that a switch makes itself, of a copy of another.
+// A Message is a packet that a switch makes of a copy of another.
 type Message struct {
-	Of   string // scheme whose it is
+	Of   string // the scheme that rewrites it
 	Kind int
 	V    Fields
 	// Session of the clone, and on a Tofino its header.
 	Session int
 	Head    []byte
-	Packet  *Packet // that the copy is from then on, if it is one
+	Packet  *Packet // the copy, unless it is rewritten
 }
 
-// Request has a copy of the packet sent as a message. A packet can be copied
-// once: the first request counts.
+// Request makes a copy of the packet a message. A packet can be copied once: the
+// first request counts.
 func (p *Packet) Request(m *Message) bool {
-	if p.message != nil {
+	if p.Message != nil {
 		return false
 	}
-	p.message = m
+	p.Message = m
 	return true
 }
 
-// Requested reports whether the packet is copied already.
-func (p *Packet) Requested() bool { return p.message != nil }
-
-// Message is what the packet is, if the switch has made it.
-func (p *Packet) Message() *Message { return p.message }
-
-// Cut limits the length of a message.
-func (p *Packet) Cut(n int) { p.limit = n }
-
-// End drops the packet.
-func (p *Packet) End() { p.ends = true }
-
-// ToNeighbour makes the packet a message to a neighbour, with what is behind it.
+// ToNeighbour makes the packet a message to a neighbour, with data behind it.
 func (p *Packet) ToNeighbour(src uint64, local Fields, rest []byte) {
-	p.Frame = &Frame{Dst: 0x0180c200000e, Src: src, Type: TypeLocal, Rest: rest, Elided: p.Elided, Local: local}
+	p.Frame = &Frame{Dst: 0x0180c200000e, Src: src, Type: TypeLocal, Rest: rest, Local: local}
 }
 
 // Multicast sends the packet to a group of ports, in the highest class.
 func (p *Packet) Multicast(s *Switch, group int) {
-	p.Outcome.Drop, p.Outcome.Group = false, group
-	if s.Classes == 8 {
-		p.Outcome.Class = 7
+	if p.Group = group; s.Classes == 8 {
+		p.Queue.Class = 7
 	}
 }
 
 // Digest sends a message to the controller.
-func (p *Packet) Digest(values ...int64) { p.Outcome.Digest = append(p.Outcome.Digest, values) }
+func (p *Packet) Digest(values ...int64) { p.Digests = append(p.Digests, values) }
 
-// Report adds to what egress reports to ingress; it is sent if any of those
-// who add to it say that it is due.
+// Report adds values to the report of egress to ingress. It is sent if any part of
+// it is due.
 func (p *Packet) Report(due bool, list string, v Fields) {
 	p.reports = p.reports || due
 	p.report = v.Append(p.report, list)

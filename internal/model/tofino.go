@@ -4,24 +4,12 @@ package model
 
 import "github.com/pauseless/pauseless/internal/manifest"
 
-// What all programs for Tofino have in common and differ from v1model in: the
-// order of ingress, the header between leaves that egress handles, and the
-// copies by which egress tells ingress.
-
-// Port and mirror session by which egress tells ingress, and packets
-// recirculate.
-const (
-	Recirculation   = manifest.TofinoRecirculation
-	FeedbackSession = manifest.FeedbackSession
-)
-
-// ingressTofino is ingress of a Tofino. A packet that is dropped for its sender
-// or for its port passes all stages until then. Where packets recirculate, the
-// base scheme's random numbers are drawn for all that ingress gets.
-func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
-	o.Drop = true
+// ingressTofino is ingress of a Tofino. It differs from v1model in its order. A
+// packet that is dropped because of its sender or its port passes all stages. Where
+// packets recirculate, random numbers of the base scheme are drawn for all packets.
+func (s *Switch) ingressTofino(p *Packet) (to Queue, forwarded bool) {
 	draw := func(early bool) {
-		if s.Base.Draws > 0 && s.Base.Early == early && (s.Recirculate != 0 || s.Base.Always || p.Hop == ToChoice) {
+		if s.Base.Draws > 0 && s.Base.Early == early && (s.RecirculationPort != 0 || s.Base.Always || p.Hop == ToChoice) {
 			p.Drawn = nil
 			for range s.Base.Draws {
 				p.Drawn = append(p.Drawn, s.Below(256))
@@ -32,11 +20,11 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 		draw(true)
 		s.run(Hear, p)
 		draw(false)
-		return
+		return Queue{}, false
 	}
 
-	// Only switches may send what only switches understand. Their packet is
-	// dropped, and taken for one without that until then.
+	// Only switches may send the header between leaves and messages. Such packets of
+	// others are processed without them, and dropped.
 	_, known := s.Config.Neighbour(p.InPort)
 	stranger := !known && (p.Local != nil || p.Fabric != nil)
 	destination := p.destination()
@@ -60,15 +48,15 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 	s.run(Count, p)
 	draw(false)
 	if p.Local != nil {
-		if s.run(Hear, p); p.ends {
-			return
+		if s.run(Hear, p); p.Ends {
+			return Queue{}, false
 		}
 	}
 	if p.Hop == Nowhere {
-		return
+		return Queue{}, false
 	}
-	if s.run(Routed, p); p.ends {
-		return
+	if s.run(Routed, p); p.Ends {
+		return Queue{}, false
 	}
 	if p.Hop == ToHost && p.Fabric != nil {
 		s.run(Learn, p)
@@ -78,20 +66,13 @@ func (s *Switch) ingressTofino(p *Packet, o *Outcome) {
 		s.run(Rethink, p)
 	}
 	s.run(Leave, p)
-	switch {
-	case stranger || !s.Config.forwards(p.OutPort):
-		return
-	case p.Resubmit:
-		o.Again = true
-	case p.Again:
-		o.Port, o.Class = Recirculation, p.Class
-	default:
-		o.Port, o.Class = p.OutPort, p.Class
+	if to = (Queue{p.OutPort, p.Class}); p.Again {
+		to.Port = manifest.TofinoRecirculation
 	}
-	o.Drop = false
+	return to, !stranger && s.Config.forwards(p.OutPort)
 }
 
-// header is what egress does about the header between leaves.
+// header reads the header between leaves in egress, or writes it.
 func (s *Switch) header(p *Packet) {
 	switch {
 	case p.Hop == ToHost && p.Fabric != nil:
@@ -99,13 +80,5 @@ func (s *Switch) header(p *Packet) {
 		p.Fabric = nil
 	case p.Hop == ToChoice && p.Fabric == nil && p.Local == nil && s.Is("fabric"):
 		s.putOn(p)
-	}
-}
-
-// Copied says what a copy of a packet is that waits in a queue.
-func (s *Switch) Copied(p *Packet, data []byte, elided int) {
-	p.Raw = data
-	if p.Frame = (&Frame{Rest: data, Elided: elided}); p.Reported == nil {
-		p.Frame = s.Parse(data, elided)
 	}
 }

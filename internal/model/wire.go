@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// The wire formats, as package packet documents them, written down once more: the
-// model takes frames apart and puts them together by these lists alone.
+// The formats of headers are written here again, as package packet documents them,
+// so that an error in a layout is not in both the program and the model.
 
-// Headers that all programs know.
+// Headers that all programs have.
 var (
 	ethernet  = NewHeader("dst:48 src:48 type:16")
 	tag       = NewHeader("kind:8 path:8 upper_path:8 reserved:8 coflow:16 type:16")
@@ -34,7 +35,7 @@ const fabricList = "type:16 src_leaf:16 path:8"
 // BE is the order of bytes on the wire.
 var BE = binary.BigEndian
 
-// EtherTypes, and the first byte of the host's tag.
+// EtherTypes, and the first byte of a host's tag.
 const (
 	TypeIPv4   = 0x0800
 	TypeARP    = 0x0806
@@ -76,10 +77,10 @@ func NewHeader(list string) *Header {
 // Fields are the values of a header.
 type Fields map[string]int64
 
-// Append is a header of the values, by a list as NewHeader takes, behind b.
+// Append appends a header with the values to b, by a list as NewHeader takes.
 func (v Fields) Append(b []byte, list string) []byte { return NewHeader(list).Append(b, v) }
 
-// Append is the header with values, behind b.
+// Append appends the header with values to b.
 func (h *Header) Append(b []byte, v Fields) []byte {
 	at := len(b) * 8
 	b = append(b, make([]byte, h.len)...)
@@ -108,8 +109,8 @@ func (h *Header) take(b *[]byte) Fields {
 	return v
 }
 
-// Frame is an Ethernet frame taken apart. A header that is nil is not there, or
-// not understood by a switch with this program and so in Rest.
+// Frame is a parsed Ethernet frame. A header that is nil does not exist, or is not
+// parsed by a switch with this program and therefore in Rest.
 type Frame struct {
 	Dst, Src                uint64
 	Fabric                  Fields // the header between leaves
@@ -118,9 +119,7 @@ type Frame struct {
 	Local                   Fields // a message between neighbours, by its kind
 	PFC, ARP                Fields
 	IP, UDP, Telemetry, BTH Fields
-	Tail                    []byte // of messages
 	Rest                    []byte
-	Elided                  int
 }
 
 // plain reports whether there are no options.
@@ -129,29 +128,26 @@ func (f *Frame) plain() bool { return f.IP["ihl"] == 5 }
 // hasPorts reports whether an L4 header follows.
 func (f *Frame) hasPorts() bool { return f.plain() && f.IP["fragment"] == 0 }
 
-// Marked reports whether a packet carries the mark by which hosts ask for
-// postcards: the lowest bit of its DSCP.
+// Marked reports whether a packet has the mark by which hosts request postcards:
+// the lowest bit of its DSCP.
 func (f *Frame) Marked() bool { return f.IP["dscp"]&1 == 1 }
 
-// UpdateChecksum is for an IPv4 header that was changed. Options, if there are
-// any, are at the start of Rest.
+// UpdateChecksum computes the checksum of the IPv4 header. Options are at the start
+// of Rest.
 func (f *Frame) UpdateChecksum() {
 	f.IP["checksum"] = 0
 	options := min(max(int(f.IP["ihl"])*4-20, 0), len(f.Rest))
 	f.IP["checksum"] = int64(packet.Checksum(append(IPv4.Append(nil, f.IP), f.Rest[:options]...)))
 }
 
-// Clone copies bytes.
-func Clone(b []byte) []byte { return append([]byte(nil), b...) }
-
-// Parse takes a frame apart as far as a switch with this program does.
-func (p *Program) Parse(data []byte, elided int) *Frame {
-	b := Clone(data)
+// Parse parses a frame as a switch with this program does.
+func (p *Program) Parse(data []byte) *Frame {
+	b := slices.Clone(data)
 	e := ethernet.take(&b)
 	if e == nil {
 		panic("BUG: a frame without an Ethernet header")
 	}
-	f := &Frame{Dst: uint64(e["dst"]), Src: uint64(e["src"]), Type: uint16(e["type"]), Elided: elided}
+	f := &Frame{Dst: uint64(e["dst"]), Src: uint64(e["src"]), Type: uint16(e["type"])}
 	if f.Type == TypeFabric && p.Is("fabric") {
 		if f.Fabric = p.fabric.take(&b); f.Fabric != nil {
 			f.Type = uint16(f.Fabric["type"])
@@ -182,14 +178,14 @@ func (p *Program) Parse(data []byte, elided int) *Frame {
 	return f
 }
 
-// parseL4 goes on behind the IP header where a feature wants to: telemetry in
-// RoCEv2 on a port of its own, the base transport header.
+// parseL4 parses the headers behind IP that a feature reads: telemetry in RoCEv2,
+// on its own UDP port, and the base transport header.
 func (p *Program) parseL4(f *Frame, b *[]byte) {
 	if !f.hasPorts() || f.IP["protocol"] != 17 || len(*b) < 8 {
 		return
 	}
 	port := int(BE.Uint16((*b)[2:]))
-	records := port == PortINT && p.ParsesINT()
+	records := port == PortINT && p.any(func(s *Scheme) bool { return s.INT })
 	bth := false
 	for _, s := range p.Schemes {
 		bth = bth || s.BTH != nil && (records || port == PortRoCE) && s.BTH(f, port)
@@ -208,7 +204,7 @@ func (p *Program) parseL4(f *Frame, b *[]byte) {
 	}
 }
 
-// Bytes puts the frame together.
+// Bytes returns the bytes of a frame.
 func (p *Program) Bytes(f *Frame) []byte {
 	next := int64(f.Type)
 	if f.Tag != nil {
@@ -231,14 +227,11 @@ func (p *Program) Bytes(f *Frame) []byte {
 			b = part.Header.Append(b, part.Fields)
 		}
 	}
-	return append(append(b, f.Tail...), f.Rest...)
+	return append(b, f.Rest...)
 }
 
-// Size returns the length of the frame.
-func (p *Program) Size(f *Frame) Bytes { return Bytes(len(p.Bytes(f)) + f.Elided) }
-
-// fiveTuple is the hash that tells flows apart: CRC32 of addresses, protocol
-// and ports; zero for what is not IPv4.
+// fiveTuple is the hash of a flow: CRC32 of addresses, protocol and ports; zero
+// for packets that are not IPv4.
 func (f *Frame) fiveTuple() uint32 {
 	if f.IP == nil {
 		return 0
@@ -270,24 +263,21 @@ func CRC16(b []byte) uint16 {
 	return c
 }
 
-// ToSender is the frame of a message to the sender of a packet: it looks as if
-// the receiver had sent it, of a DSCP and with so many bytes behind UDP.
-func (f *Frame) ToSender(dscp, length int64) *Frame {
-	n := &Frame{Dst: f.Src, Src: f.Dst, Type: TypeIPv4, IP: maps.Clone(f.IP), UDP: maps.Clone(f.UDP), Rest: f.Rest, Elided: f.Elided}
-	n.IP["src"], n.IP["dst"], n.IP["dscp"], n.IP["ecn"], n.IP["length"] = f.IP["dst"], f.IP["src"], dscp, 0, 20+8+length
-	n.UpdateChecksum()
-	n.UDP["length"], n.UDP["checksum"] = 8+length, 0
-	return n
+// ToSender makes the packet a message to its sender: it looks as if the receiver
+// had sent it, with a DSCP, and with data behind UDP.
+func (s *Switch) ToSender(p *Packet, dscp int64, data []byte) {
+	f, n := p.Frame, int64(len(data))
+	p.Frame = &Frame{Dst: f.Src, Src: f.Dst, Type: TypeIPv4, IP: maps.Clone(f.IP), UDP: maps.Clone(f.UDP), Rest: append(data, f.Rest...)}
+	p.IP["src"], p.IP["dst"], p.IP["dscp"], p.IP["ecn"], p.IP["length"] = f.IP["dst"], f.IP["src"], dscp, 0, 20+8+n
+	p.UpdateChecksum()
+	if p.UDP["length"], p.UDP["checksum"] = 8+n, 0; !s.Tofino {
+		p.Limit = 14 + 20 + 8 + len(data)
+	}
 }
 
-// Describe says in words what a frame is.
-func (p *Program) Describe(data []byte, elided int) string {
-	f := p.Parse(data, elided)
-	s := fmt.Sprintf("%d bytes: type %#04x", len(data)+elided, f.Type)
-	for name, h := range map[string]Fields{"fabric": f.Fabric, "tag": f.Tag, "message": f.Local, "PFC": f.PFC, "ARP": f.ARP, "IPv4": f.IP, "telemetry": f.Telemetry, "BTH": f.BTH} {
-		if h != nil {
-			s += fmt.Sprintf(", %s %v", name, h)
-		}
-	}
-	return s
+// Describe prints the headers of a frame.
+func (p *Program) Describe(data []byte) string {
+	f := p.Parse(data)
+	f.Rest = f.Rest[:min(len(f.Rest), 16)]
+	return fmt.Sprintf("%d bytes: %+v", len(data), *f)
 }

@@ -72,6 +72,9 @@ func NewState(p *Program, seed uint64) *State {
 // Seed restarts the random numbers, as in NewState.
 func (s *State) Seed(seed uint64) { s.rng.state = seed }
 
+// Random returns the random number of 0…most that the program would draw next.
+func (s *State) Random(most uint64) uint64 { return s.rng.between(0, most) }
+
 // Register is an array of registers.
 type Register struct {
 	Info  *RegisterInfo

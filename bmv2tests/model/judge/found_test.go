@@ -54,7 +54,7 @@ func newScene(t *testing.T, p *gen.Profile) *scene {
 	for port := 1; port < j.p.Ports; port++ {
 		s.entry("Forward", port, model.Args{"port": int64(port)})
 	}
-	return s.entry("Forward", j.p.Recirculate, model.Args{"port": int64(j.p.Recirculate)})
+	return s.entry("Forward", j.p.RecirculationPort, model.Args{"port": int64(j.p.RecirculationPort)})
 }
 
 // set puts a value into the state, by the register's name.
@@ -95,7 +95,7 @@ func data(from, to int64, dscp, ecn int64) *model.Frame {
 }
 
 func (s *scene) arrives(after model.Time, port int, f *model.Frame) *scene {
-	s.c.Events = append(s.c.Events, model.Event{After: after, Port: port, Data: s.j.p.Bytes(f), Elided: int64(f.Elided)})
+	s.c.Events = append(s.c.Events, model.Event{After: after, Port: port, Data: s.j.p.Bytes(f)})
 	return s
 }
 

@@ -21,13 +21,14 @@ import (
 	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/model"
+	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
 var targets = []string{"v1model", "tna"}
 
 // compile compiles P4 text, with our compiler or, if P4C_BM2 names one, with
 // p4c. It returns nil for text that our compiler refuses.
-func compile(t *testing.T, name, target string, text []byte) *Program {
+func compile(t *testing.T, name, target string, text []byte) *interp.Program {
 	t.Helper()
 	var file *bmv2json.Program
 	if p4c := os.Getenv("P4C_BM2"); p4c != "" && target == "v1model" {
@@ -57,7 +58,7 @@ func compile(t *testing.T, name, target string, text []byte) *Program {
 			return nil
 		}
 	}
-	prog, err := Load(name, file)
+	prog, err := interp.Compile(file, interp.Options{})
 	if err != nil {
 		return nil
 	}

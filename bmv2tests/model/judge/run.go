@@ -12,6 +12,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/model"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
@@ -25,26 +26,24 @@ type Judge struct {
 	Seen map[string]int
 }
 
-// NewJudge judges a program by the model of the features in its manifest.
-func NewJudge(p *model.Program, prog *Program) (*Judge, error) {
-	target, err := prog.New(p)
+// NewJudge compares a program with the model of the features in its manifest.
+func NewJudge(p *model.Program, prog *interp.Program) (*Judge, error) {
+	target, err := newTarget(p, prog)
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{p: p, target: target, Seen: map[string]int{}}
 	p.TableKeys = map[string]int{}
-	for name, i := range prog.tables {
-		p.TableKeys[name] = len(j.target.st.Tables[i].Info.Key)
+	for name, table := range target.tables {
+		p.TableKeys[name] = len(table.Info.Key)
 	}
-	var known []string
-	for _, r := range p.Registers() {
-		known = append(known, r.Of)
+	same := len(target.registers) == len(p.Manifest.Registers)
+	for _, r := range p.Manifest.Registers {
+		same = same && target.registers[r.Name] != nil
 	}
-	slices.Sort(known)
-	if has := slices.Sorted(maps.Keys(prog.registers)); !slices.Equal(has, slices.Compact(known)) {
-		return nil, fmt.Errorf("program %s has registers %v, but its manifest %v: compile the program that the manifest was made with", prog.Name, has, known)
+	if !same {
+		return nil, fmt.Errorf("program %s does not have the registers of its manifest: compile the program that the manifest was made with", p.Program)
 	}
-	return j, nil
+	return &Judge{p: p, target: target, Seen: map[string]int{}}, nil
 }
 
 // A Mismatch is a difference between the program and the model.
@@ -61,14 +60,11 @@ func (m *Mismatch) String() string {
 
 // waiting is a packet in a queue, as both sides have it.
 type waiting struct {
-	model.Queue
 	p *model.Packet
 	h *tm.Packet
-	// On a Tofino, the bytes of a copy.
-	bytes *model.Departure
 }
 
-// play is one run of a case.
+// play is a run of a case.
 type play struct {
 	*Judge
 	c       *model.Case
@@ -79,19 +75,23 @@ type play struct {
 	now     model.Time
 	event   int
 	diff    *Mismatch
-	first   []uint64      // of all registers
-	trail   []model.Queue // in which packets were put
+	first   []uint64      // cells of all registers, when the case began
+	trail   []model.Queue // the queues that got packets
 }
 
-// Run plays a case on both sides and returns the first difference, or nil.
+// Run runs a case on both sides and returns the first difference, or nil.
 func (j *Judge) Run(c *model.Case) *Mismatch {
 	diff, _ := j.play(c)
 	return diff
 }
 
-// play is Run, and says what the switch did.
+// play is Run, and returns what the switch did.
 func (j *Judge) play(c *model.Case) (diff *Mismatch, did string) {
-	r := &play{Judge: j, c: c, s: model.NewSwitch(j.p, c.Config, c.Seed, c.Now-1<<30), t: j.target, queues: map[model.Queue][]waiting{}, now: c.Now}
+	random := new(interp.State)
+	random.Seed(c.Seed)
+	below := func(n int64) int64 { return int64(random.Random(uint64(n - 1))) }
+	r := &play{Judge: j, c: c, s: model.NewSwitch(j.p, c.Config, below, c.Now-1<<30), t: j.target, queues: map[model.Queue][]waiting{}, now: c.Now}
+	r.s.Queued = func(q model.Queue) int { return len(r.queues[q]) }
 	r.t.start(j.p, c.Config, c.Seed)
 	r.state()
 	for _, x := range j.p.Counters {
@@ -104,8 +104,9 @@ func (j *Judge) play(c *model.Case) (diff *Mismatch, did string) {
 		r.s.Idle(r.now)
 		r.t.SetNow(r.t.time(r.now))
 		if e.Data != nil {
-			got := r.t.Ingress(e.Port, &packet.Frame{Data: model.Clone(e.Data), Elided: int32(e.Elided)})
-			r.ingress(r.s.NewPacket(e.Data, int(e.Elided), e.Port, r.now), model.Departure{Data: e.Data, Elided: int(e.Elided)}, got)
+			f := &packet.Frame{Data: slices.Clone(e.Data), Elided: int32(e.Padding)}
+			p := r.s.NewPacket(bytesOf(f), e.Port, r.now)
+			r.ingress(p, r.t.Ingress(e.Port, f))
 		} else {
 			r.depart(e)
 		}
@@ -122,15 +123,10 @@ func (j *Judge) play(c *model.Case) (diff *Mismatch, did string) {
 	return r.diff, r.did()
 }
 
-// state gives both sides the case's first state.
+// state writes the case's first state on both sides.
 func (r *play) state() {
-	registers := r.p.Registers()
-	at := map[string]*model.RegisterCells{}
-	for k := range registers {
-		at[registers[k].Name] = &registers[k]
-	}
 	for _, x := range r.c.Cells {
-		m := at[x.Register]
+		m := r.p.Register(x.Register)
 		if m == nil {
 			panic("BUG: no register " + x.Register)
 		}
@@ -149,19 +145,17 @@ func (r *play) state() {
 			x.Settle(r.s)
 		}
 	}
-	for k := range registers {
-		m := &registers[k]
+	for _, m := range r.p.Registers {
 		for i := range m.Size {
 			v, _ := r.want(m, i)
 			r.first = append(r.first, v)
-			cell := r.t.register(m.Of).Cell(i)
+			cell := r.t.registers[m.Of].Cell(i)
 			cell[0] = cell[0]&^((1<<m.Bits-1)<<m.Shift) | v<<m.Shift
 		}
 	}
 }
 
-// want is what a cell of the program must be, or reports that it does not
-// matter.
+// want is the expected value of a cell of the program, and whether it matters.
 func (r *play) want(m *model.RegisterCells, i int) (uint64, bool) {
 	v, matters := int64(0), true
 	if m.Get != nil {
@@ -172,68 +166,30 @@ func (r *play) want(m *model.RegisterCells, i int) (uint64, bool) {
 	return uint64(v) & (1<<m.Bits - 1), matters && !(m.SkipFirst && i == 0)
 }
 
-// differ notes a difference, the first of which counts.
+// differ keeps the first difference.
 func (r *play) differ(what string, model, p4 any) {
 	if r.diff == nil {
 		r.diff = &Mismatch{r.event, what, fmt.Sprintf("%+v", model), fmt.Sprintf("%+v", p4)}
 	}
 }
 
-// ingress compares what ingress makes of a packet, with what the program has
+// ingress compares what ingress makes of a packet with what the program has
 // queued.
-func (r *play) ingress(p *model.Packet, asCame model.Departure, got []*tm.Packet) {
+func (r *play) ingress(p *model.Packet, got []*tm.Packet) {
 	r.Steps++
-	var want []waiting
-	var digests [][]int64
-	for again := true; again; {
-		o, copied := r.s.Ingress(p)
-		digests, again = append(digests, o.Digest...), o.Again
-		want = append(want, r.copied(copied, asCame)...)
-		switch {
-		case o.Drop:
-		case o.Again:
-			p.Frame, p.Resubmitted = r.s.Parse(asCame.Data, asCame.Elided), true
-		case o.Group != 0:
-			for _, port := range r.c.Config.Groups[o.Group] {
-				each := *p
-				each.Frame, each.OutPort = r.s.Parse(r.s.Bytes(p.Frame), p.Elided), 0
-				want = append(want, waiting{Queue: model.Queue{Port: port, Class: o.Class}, p: &each})
-			}
-		default:
-			want = append(want, waiting{Queue: model.Queue{Port: o.Port, Class: o.Class}, p: p})
-		}
-	}
-	if !reflect.DeepEqual(digests, r.t.digest) {
-		r.differ("digests", digests, r.t.digest)
+	want := r.s.Ingress(p)
+	if !reflect.DeepEqual(p.Digests, r.t.digest) {
+		r.differ("digests", p.Digests, r.t.digest)
 	}
 	r.t.digest = nil
 	r.enqueue("ingress", want, got)
 }
 
-// copied says where the copy of a packet goes, if there is one. On a Tofino it is
-// the packet behind a header, cut to a length.
-func (r *play) copied(p *model.Packet, of model.Departure) []waiting {
-	if p == nil {
-		return nil
-	}
-	w := waiting{p: p}
-	if r.p.Tofino {
-		w.bytes = &model.Departure{Data: append(model.Clone(p.Head), of.Data...), Elided: of.Elided}
-		w.bytes.Cut(r.t.copies)
-		r.s.Copied(p, w.bytes.Data[len(p.Head):], w.bytes.Elided)
-	}
-	var known bool
-	if w.Queue, known = r.t.sessions[p.Session]; !known {
-		return nil
-	}
-	return []waiting{w}
-}
-
-// enqueue compares what is queued, and takes note of it.
-func (r *play) enqueue(what string, want []waiting, got []*tm.Packet) {
+// enqueue compares packets that are queued, and keeps them.
+func (r *play) enqueue(what string, want []*model.Packet, got []*tm.Packet) {
 	var wanted, found []model.Queue
-	for _, w := range want {
-		wanted = append(wanted, w.Queue)
+	for _, p := range want {
+		wanted = append(wanted, p.Queue)
 	}
 	for _, h := range got {
 		found = append(found, model.Queue{Port: int(h.Port), Class: int(h.Queue)})
@@ -242,26 +198,27 @@ func (r *play) enqueue(what string, want []waiting, got []*tm.Packet) {
 		r.differ(what+" queues", wanted, found)
 		return
 	}
-	for i, w := range want {
-		w.h = got[i]
-		if r.p.Tofino && w.h.Class != w.h.Queue {
-			r.differ("class that is charged", w.h.Queue, w.h.Class)
+	for i, p := range want {
+		h := got[i]
+		if r.p.Tofino && h.Class != h.Queue {
+			r.differ("class that is charged", h.Queue, h.Class)
 		}
-		if w.bytes != nil && !sameFrame(*w.bytes, frameOf(w.h)) {
-			r.differ("copy", fmt.Sprintf("%x", w.bytes.Data), fmt.Sprintf("%x", w.h.Frame.Data))
+		if b := bytesOf(h.Frame); p.Copy != nil && !bytes.Equal(p.Copy, b) {
+			r.differ("copy", fmt.Sprintf("%x", p.Copy), fmt.Sprintf("%x", b))
 		}
-		r.queues[w.Queue] = append(r.queues[w.Queue], w)
-		r.trail = append(r.trail, w.Queue)
-		r.s.Queued[w.Queue]++
+		p.Copy = nil
+		r.queues[p.Queue] = append(r.queues[p.Queue], waiting{p, h})
+		r.trail = append(r.trail, p.Queue)
 	}
 }
 
-func frameOf(p *tm.Packet) model.Departure {
-	return model.Departure{Data: model.Clone(p.Frame.Data), Elided: int(p.Frame.Elided)}
+// bytesOf returns the bytes of a frame. Those that are not in memory are zero.
+func bytesOf(f *packet.Frame) []byte {
+	return append(slices.Clone(f.Data), make([]byte, f.Elided)...)
 }
 
-// ready lists the queues that a packet may leave now. Where depths must be
-// true, the target keeps pauses.
+// ready lists the queues from which a packet may leave now. Where depths must be
+// true, queues pause.
 func (r *play) ready() []model.Queue {
 	var list []model.Queue
 	for _, q := range slices.SortedFunc(maps.Keys(r.queues), func(a, b model.Queue) int { return cmp.Or(a.Port-b.Port, a.Class-b.Class) }) {
@@ -281,9 +238,8 @@ func (r *play) depart(e *model.Event) {
 	q := ready[e.Pick%len(ready)]
 	w := r.queues[q][0]
 	r.queues[q] = r.queues[q][1:]
-	r.s.Queued[q]--
 	p := w.p
-	p.Queue, p.Ahead, p.Behind, p.Came, p.Left = q, e.Ahead, e.Depth, model.Time(w.h.Enqueued/r.t.tick), r.now
+	p.Ahead, p.Behind, p.Came, p.Left = e.Ahead, e.Depth, model.Time(w.h.Enqueued/r.t.tick), r.now
 	if e.Depth < 0 {
 		p.Behind = int64(len(r.queues[q]))
 	}
@@ -305,50 +261,32 @@ func (r *play) depart(e *model.Event) {
 		r.differ(fmt.Sprintf("egress at port %d class %d decides (0: send, 1: drop, 2: recirculate)", q.Port, q.Class), want, verdict)
 		return
 	}
-	var sent model.Departure
+	var sent []byte
 	if verdict != tm.Drop {
-		sent = frameOf(w.h)
+		sent = bytesOf(w.h.Frame)
 	}
-	if verdict == tm.Send && !sameFrame(o, sent) {
-		r.differ(fmt.Sprintf("packet sent from port %d", q.Port),
-			fmt.Sprintf("%s\n          %x", r.p.Describe(o.Data, o.Elided), head(o.Data)),
-			fmt.Sprintf("%s\n          %x", r.p.Describe(sent.Data, sent.Elided), head(sent.Data)))
+	if verdict == tm.Send && !bytes.Equal(o.Data, sent) {
+		text := func(b []byte) string { return fmt.Sprintf("%s\n          %x", r.p.Describe(b), b[:min(len(b), 96)]) }
+		r.differ(fmt.Sprintf("packet sent from port %d", q.Port), text(o.Data), text(sent))
 	}
-	r.enqueue("egress", r.copied(copied, o), copies)
+	r.enqueue("egress", copied, copies)
 	if verdict == tm.Recirculate && r.diff == nil {
-		if !r.p.Tofino {
-			p = r.s.Recirculated(p, sent.Data, sent.Elided)
-		}
-		r.ingress(p, sent, r.t.Reenter(w.h))
+		r.ingress(r.s.Recirculated(p, sent), r.t.Reenter(w.h))
 	}
 }
 
-// sameFrame compares frames; bytes that are not in memory are zero.
-func sameFrame(a, b model.Departure) bool {
-	if len(a.Data)+a.Elided != len(b.Data)+b.Elided {
-		return false
-	}
-	n := min(len(a.Data), len(b.Data))
-	zero := func(x []byte) bool { return !slices.ContainsFunc(x, func(c byte) bool { return c != 0 }) }
-	return bytes.Equal(a.Data[:n], b.Data[:n]) && zero(a.Data[n:]) && zero(b.Data[n:])
-}
-
-func head(b []byte) []byte { return b[:min(len(b), 96)] }
-
-// compare compares the whole state, and what tables have counted.
+// compare compares the whole state, and the counters of tables.
 func (r *play) compare() {
 	r.s.Now = r.now
 	cell := func(register string, i int) int64 {
-		reg := r.t.register(register)
+		reg := r.t.registers[register]
 		if i >= reg.Info.Size {
 			return 0 // out of bounds
 		}
 		return int64(reg.Cell(i)[0])
 	}
-	registers := r.p.Registers()
-	for k := range registers {
-		m := &registers[k]
-		reg := r.t.register(m.Of)
+	for _, m := range r.p.Registers {
+		reg := r.t.registers[m.Of]
 		for i := range m.Size {
 			want, matters := r.want(m, i)
 			got := reg.Cell(i)[0] >> m.Shift & (1<<m.Bits - 1)
@@ -388,7 +326,7 @@ func (j *Judge) describe(c *model.Case) string {
 	}
 	for i, e := range c.Events {
 		if e.Data != nil {
-			fmt.Fprintf(&b, "event %d: +%d port %d receives %s\n", i+1, e.After, e.Port, j.p.Describe(e.Data, int(e.Elided)))
+			fmt.Fprintf(&b, "event %d: +%d port %d receives, with %d more bytes, %s\n", i+1, e.After, e.Port, e.Padding, j.p.Describe(e.Data))
 		} else {
 			fmt.Fprintf(&b, "event %d: +%d queue %d departs, depth behind %d, ahead %d, waited %d\n", i+1, e.After, e.Pick, e.Depth, e.Ahead, e.Waited)
 		}

@@ -9,17 +9,16 @@ import (
 	"github.com/pauseless/pauseless/internal/model"
 )
 
-// tries is how many numbers of a case are given another value.
+// tries is how many numbers of a case get another value.
 const tries = 3
 
-// Find plays case number n of a series, and cases next to it, and returns the
+// Find runs case number n of a series, and cases next to it, and returns the
 // first that shows a difference, or nil.
 //
-// An error as < instead of <= shows only where two numbers are equal, which
+// An error such as < instead of <= shows only where two numbers are equal, which
 // random numbers rarely are. So a number of the case gets another value. If
-// the switch then does something else, a value lies between the two at which a
-// decision changes: it is found by bisection, and cases on both sides of it
-// are played.
+// the switch then does something else, a decision changes at a value between the
+// two. Bisection finds this value, and cases on both sides of it are run.
 func (j *Judge) Find(series, n uint64) (*model.Case, *Mismatch) {
 	c, g := model.Generate(j.p, series, n)
 	diff, did := j.play(c)
@@ -55,13 +54,12 @@ func (j *Judge) Find(series, n uint64) (*model.Case, *Mismatch) {
 	return nil, nil
 }
 
-// did says in short what the switch has done: what happened, and which cells of
+// did is a summary of what the switch did: what happened, and which cells of
 // registers changed, or became zero.
 func (r *play) did() string {
 	b := fmt.Append(nil, r.s.Seen, r.trail)
 	k := int64(0)
-	for i := range r.p.Registers() {
-		m := &r.p.Registers()[i]
+	for _, m := range r.p.Registers {
 		for i := range m.Size {
 			if now, _ := r.want(m, i); now != r.first[k] {
 				b = binary.AppendVarint(b, k<<1|model.Bit(now == 0))

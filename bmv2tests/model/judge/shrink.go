@@ -16,13 +16,7 @@ func (j *Judge) Shrink(c *model.Case) (*model.Case, *Mismatch) {
 	s := &shrinker{j, c, j.Run(c), true}
 	for s.again {
 		s.again = false
-		if n := s.diff.Event; n < len(s.c.Events) {
-			s.try(func(d *model.Case) { d.Events = d.Events[:n] })
-		}
-		for i := len(s.c.Events) - 1; i >= 0; i-- {
-			s.try(func(d *model.Case) { leaveOut(d, i) })
-		}
-		s.leaveOutMore()
+		s.leaveOutEvents()
 		s.leaveOutCells()
 		s.simplify()
 	}
@@ -60,35 +54,39 @@ func clone(c *model.Case) *model.Case {
 	return &d
 }
 
-// leaveOut leaves out an event.
-func leaveOut(c *model.Case, i int) {
-	after := c.Events[i].After
-	c.Events = slices.Delete(c.Events, i, i+1)
-	if i < len(c.Events) {
-		c.Events[i].After += after
+// tryDrawing is try, if need be with other random numbers: what is left out may
+// have drawn some, or may matter only for the path that was drawn.
+func (s *shrinker) tryDrawing(change func(*model.Case)) bool {
+	found := s.try(change)
+	for seed := uint64(0); seed < 16 && !found; seed++ {
+		found = s.try(func(d *model.Case) { change(d); d.Seed = seed })
 	}
+	return found
 }
 
-// leaveOutMore leaves out an event together with another one, the departure of
-// the packet it was the arrival of, say; or with other random numbers, since
-// each packet draws some.
-func (s *shrinker) leaveOutMore() {
+// leaveOutEvents leaves out events: those behind the difference, each one, and
+// pairs, such as an arrival and the departure of the packet.
+func (s *shrinker) leaveOutEvents() {
+	if n := s.diff.Event; n < len(s.c.Events) {
+		s.try(func(d *model.Case) { d.Events = d.Events[:n] })
+	}
+	leaveOut := func(c *model.Case, i int) {
+		after := c.Events[i].After
+		if c.Events = slices.Delete(c.Events, i, i+1); i < len(c.Events) {
+			c.Events[i].After += after
+		}
+	}
 	for i := len(s.c.Events) - 1; i >= 0; i-- {
-		for k := len(s.c.Events) - 2; k >= i; k-- {
-			if s.try(func(d *model.Case) { leaveOut(d, i); leaveOut(d, k) }) {
-				return
-			}
+		found := s.tryDrawing(func(d *model.Case) { leaveOut(d, i) })
+		for k := len(s.c.Events) - 2; k >= i && !found; k-- {
+			found = s.try(func(d *model.Case) { leaveOut(d, i); leaveOut(d, k) })
 		}
-		for seed := range uint64(16) {
-			if s.try(func(d *model.Case) { leaveOut(d, i); d.Seed = seed }) {
-				return
-			}
-		}
+		i = min(i, len(s.c.Events))
 	}
 }
 
-// leaveOutCells leaves out cells in halves, quarters and so on, and at last one
-// with other random numbers, since it may matter only for the path that was drawn.
+// leaveOutCells leaves out cells in halves, quarters and so on, and at last each
+// one.
 func (s *shrinker) leaveOutCells() {
 	for size := (len(s.c.Cells) + 1) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(s.c.Cells); {
@@ -98,11 +96,7 @@ func (s *shrinker) leaveOutCells() {
 		}
 	}
 	for i := len(s.c.Cells) - 1; i >= 0; i-- {
-		for seed := range uint64(16) {
-			if s.try(func(d *model.Case) { d.Cells, d.Seed = slices.Delete(d.Cells, i, i+1), seed }) {
-				break
-			}
-		}
+		s.tryDrawing(func(d *model.Case) { d.Cells = slices.Delete(d.Cells, i, i+1) })
 	}
 }
 

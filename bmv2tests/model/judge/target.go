@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/model"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -17,86 +16,59 @@ import (
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
-// Program is a compiled P4 program.
-type Program struct {
-	Name      string
-	prog      *interp.Program
-	tables    map[string]int // of the controller: by name without the leading dot
-	actions   map[string]map[string]int
-	registers map[string]int
-}
-
-// Load prepares a program in BMv2's format.
-func Load(name string, file *bmv2json.Program) (*Program, error) {
-	prog, err := interp.Compile(file, interp.Options{})
-	if err != nil {
-		return nil, err
-	}
-	p := &Program{Name: name, prog: prog, tables: map[string]int{}, actions: map[string]map[string]int{}, registers: map[string]int{}}
-	for i, t := range prog.Tables {
-		p.tables[plain(t.Name)] = i
-		acts := map[string]int{}
-		for _, a := range t.Actions {
-			acts[plain(prog.Actions[a].Name)] = a
-		}
-		p.actions[plain(t.Name)] = acts
-	}
-	for i, r := range prog.Registers {
-		p.registers[plain(r.Name)] = i
-	}
-	return p, nil
-}
-
-// plain is a name without the dot of an @name at the top level.
-func plain(name string) string { return strings.TrimPrefix(name, ".") }
-
-// A Target is a program at work in our switch. The judge is its traffic manager.
+// A Target is a program in our switch. The judge is its traffic manager.
 type Target struct {
-	*Program
 	*softswitch.Pipelines
+	prog *interp.Program
 	st   *interp.State
 	tick vtime.Time
 
-	sessions map[int]model.Queue // where their copies go
-	copies   int                 // are cut to so many bytes; 0: they are not
-	digest   [][]int64           // of the packet in ingress
-	undo     []func()            // takes away what start wrote
+	// By names without the dot of an @name at the top level.
+	tables    map[string]*interp.Table
+	actions   map[string]map[string]int // of each table
+	registers map[string]*interp.Register
+
+	digest [][]int64 // of the packet in ingress
+	undo   []func()  // removes what start wrote
 }
 
-// New returns the program in a switch.
-func (p *Program) New(of *model.Program) (*Target, error) {
-	t := &Target{Program: p, tick: vtime.Nanosecond, sessions: map[int]model.Queue{}}
-	if of.Microseconds {
+// newTarget returns a switch with a program.
+func newTarget(p *model.Program, prog *interp.Program) (*Target, error) {
+	t := &Target{prog: prog, tick: vtime.Nanosecond, tables: map[string]*interp.Table{}, actions: map[string]map[string]int{}, registers: map[string]*interp.Register{}}
+	if p.Microseconds {
 		t.tick = vtime.Microsecond
 	}
-	cfg := softswitch.Config{Name: p.Name, Units: softswitch.Units{Time: string(of.Units.Time)}}
-	recirculation, first := of.Recirculate, 0
-	if of.Tofino {
-		recirculation, first = model.Recirculation, 1
-		t.sessions[model.FeedbackSession] = model.Queue{Port: recirculation, Class: messageClass}
-		if t.copies = 100; of.ParsesINT() { // telemetry is in the way of what copies need
-			t.copies = 142
-		}
-	} else {
-		t.session(softswitch.DefaultCPUPort)
+	cfg := softswitch.Config{Name: p.Program, Units: softswitch.Units{Time: string(p.Units.Time)}}
+	recirculation, first := p.RecirculationPort, 0
+	if p.Tofino {
+		recirculation, first = manifest.TofinoRecirculation, 1
 	}
-	for port := first; port < of.Ports; port++ {
+	for port := first; port < p.Ports; port++ {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: port})
-		t.session(port)
 	}
 	if recirculation != 0 {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: recirculation, Internal: true})
 	}
 	var err error
-	if t.Pipelines, err = softswitch.NewPipelines(cfg, p.prog); err != nil {
+	if t.Pipelines, err = softswitch.NewPipelines(cfg, prog); err != nil {
 		return nil, err
 	}
 	t.st = t.State()
-	if err := t.fill(of); err != nil {
+	for _, table := range t.st.Tables {
+		actions := map[string]int{}
+		for _, a := range table.Info.Actions {
+			actions[plain(prog.Actions[a].Name)] = a
+		}
+		t.tables[plain(table.Info.Name)], t.actions[plain(table.Info.Name)] = table, actions
+	}
+	for _, r := range t.st.Registers {
+		t.registers[plain(r.Info.Name)] = r
+	}
+	if err := t.fill(p); err != nil {
 		return nil, err
 	}
-	for id, q := range t.sessions {
-		t.SetSession(uint32(id), []softswitch.Replica{{Port: q.Port}}, q.Class, t.copies)
+	for id, q := range p.Sessions {
+		t.SetSession(uint32(id), []softswitch.Replica{{Port: q.Port}}, q.Class, p.MirrorBytes)
 	}
 	t.Control(softswitch.Control{Digest: func(_ int, values [][]uint64) {
 		var list []int64
@@ -108,8 +80,11 @@ func (p *Program) New(of *model.Program) (*Target, error) {
 	return t, nil
 }
 
-// fill gives the tables that formulas fill their entries, which stay: for all
-// paths and the usual rates of links.
+// plain is a name without the dot of an @name at the top level.
+func plain(name string) string { return strings.TrimPrefix(name, ".") }
+
+// fill writes the entries that follow from formulas, for all paths and the usual
+// rates of links.
 func (t *Target) fill(p *model.Program) error {
 	for i := range p.Tables {
 		from := &p.Tables[i]
@@ -117,8 +92,8 @@ func (t *Target) fill(p *model.Program) error {
 		if err != nil {
 			return err
 		}
+		to := t.tables[from.Name]
 		for _, e := range entries {
-			to := t.st.Tables[t.tables[from.Name]]
 			var key []interp.FieldMatch
 			for i, k := range e.Keys {
 				all := []uint64{1<<to.Info.Key[i].Width - 1}
@@ -149,21 +124,10 @@ func (t *Target) fill(p *model.Program) error {
 // time is a time of the model.
 func (t *Target) time(ticks model.Time) vtime.Time { return vtime.Time(ticks) * t.tick }
 
-// messageClass is the class of messages between switches.
-const messageClass = 7
-
-// session makes two sessions to a port: one of messages, and one of packets in
-// the class of data.
-func (t *Target) session(port int) {
-	t.sessions[port], t.sessions[256+port] = model.Queue{Port: port, Class: messageClass}, model.Queue{Port: port, Class: manifest.LosslessClass}
-}
-
-func (t *Target) register(name string) *interp.Register { return t.st.Registers[t.registers[name]] }
-
 // counted is how often entries of a table have taken an action.
 func (t *Target) counted(table, action string) (packets uint64) {
 	a := t.actions[table][action]
-	for _, e := range t.st.Tables[t.tables[table]].Each {
+	for _, e := range t.tables[table].Each {
 		if e.Action() == a {
 			packets += e.Ext.Counter.Packets
 		}
@@ -171,16 +135,15 @@ func (t *Target) counted(table, action string) (packets uint64) {
 	return packets
 }
 
-// egress takes a packet from its queue to the link or back, with depths in the
-// target's unit, whichever it is.
+// egress processes a packet that leaves its queue, with depths in the unit of the
+// target.
 func (t *Target) egress(p *tm.Packet, ahead, behind int64) (tm.Verdict, []*tm.Packet) {
 	depth := func(n int64) tm.Depth { return tm.Depth{Packets: int(n), Bytes: n, Cells: n} }
 	return t.Egress(p, depth(ahead), depth(behind))
 }
 
-// start begins anew, with random numbers from a seed and the entries of a
-// configuration: routes and ports that all programs have, and those of its own
-// tables by the names of arguments. Who starts sets all registers.
+// start writes the entries of a configuration instead of those of the case before,
+// and starts the random numbers. It leaves registers as they are.
 func (t *Target) start(p *model.Program, c *model.Config, seed uint64) {
 	for _, f := range t.undo {
 		f()
@@ -221,11 +184,14 @@ func (t *Target) start(p *model.Program, c *model.Config, seed uint64) {
 		if _, ok := t.tables[table]; !ok {
 			continue
 		}
-		action, entries := t.filledIn(table), c.Tables[table]
+		action, entries := "send", c.Tables[table]
+		if m := p.Table(table); m.Action != "" {
+			action = m.Action
+		}
 		for _, i := range slices.Sorted(maps.Keys(entries)) {
 			switch {
 			case i == model.Default:
-				to := t.st.Tables[t.tables[table]]
+				to := t.tables[table]
 				to.SetDefault(t.args(table, action, entries[i]))
 				t.undo = append(t.undo, to.ResetDefault)
 			case p.TableKeys[table] == 2:
@@ -237,23 +203,9 @@ func (t *Target) start(p *model.Program, c *model.Config, seed uint64) {
 	}
 }
 
-// filledIn is the action of a table that the controller fills in: the one that
-// has arguments, or else is not the default.
-func (t *Target) filledIn(table string) (action string) {
-	for name, a := range t.actions[table] {
-		if len(t.prog.Actions[a].Params) > 0 {
-			return name
-		}
-		if a != t.prog.Tables[t.tables[table]].Default.Action {
-			action = name
-		}
-	}
-	return action
-}
-
 // insert adds an entry to a table, which must have as many fields in its key.
 func (t *Target) insert(table, action string, args model.Args, key ...interp.FieldMatch) {
-	to := t.st.Tables[t.tables[table]]
+	to := t.tables[table]
 	m := to.Info.Match(key, 0)
 	a, packed := t.args(table, action, args)
 	id, err := to.Insert(&m, a, packed)
@@ -272,7 +224,7 @@ func (t *Target) args(table, action string, args model.Args) (int, []uint64) {
 	for _, p := range t.prog.Actions[a].Params {
 		v, ok := args[p.Name]
 		if !ok {
-			panic(fmt.Sprintf("BUG: nobody draws argument %s of action %s of table %s", p.Name, action, table))
+			panic(fmt.Sprintf("BUG: no value of argument %s of action %s of table %s is drawn", p.Name, action, table))
 		}
 		limbs = append(limbs, []uint64{uint64(v)})
 	}

@@ -103,11 +103,11 @@ func resume(s *model.Switch, p *model.Packet) {
 }
 
 func message(s *model.Switch, p *model.Packet) {
-	m, class := p.Message(), p.Message().V["class"]
+	m, class := p.Message, p.Message.V["class"]
 	f := model.Fields{"opcode": 0x0101, "classes": 1 << class}
 	if m.Kind == pauseMessage {
 		f["pause"+string(rune('0'+class))] = 0xffff
 	}
-	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: p.Rest, Elided: p.Elided}
-	p.Cut(60)
+	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: p.Rest}
+	p.Limit = 60
 }

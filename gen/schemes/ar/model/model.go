@@ -31,12 +31,12 @@ func init() {
 // highest is the last band, of the longest queues.
 const highest = 7
 
-// Band is the band of a queue: bands are so many bytes wide.
+// Band is the band of a queue, where a band is width bytes wide.
 func Band(queue, width model.Bytes) int64 { return min(queue/width, highest) }
 
-// Choose is the whole decision: the path of the flow, if there is none in a
-// lower band, or else the first from a random one on of those in the lowest. own
-// is −1 for none.
+// Choose is the whole decision: the path of the flow, own, if no path is in a lower
+// band, or else the first path in the lowest band, in turn from a random one. own is
+// −1 for a new flow.
 func Choose(own, from model.Path, n int, band func(model.Path) int64) model.Path {
 	least := model.Least(n, from, band)
 	if own >= 0 && own < n && band(own) == band(least) {
@@ -45,11 +45,11 @@ func Choose(own, from model.Path, n int, band func(model.Path) int64) model.Path
 	return least
 }
 
-// factor is the width of a band as the program has it: bands of a byte in 2^-32,
-// rounded up.
+// factor is the argument of the program's table for the width of a band: 2^32 divided
+// by it, rounded up.
 func factor(width model.Bytes) int64 { return (1<<32 + width - 1) / width }
 
-// bandOf is the band of a path's queue by the switch's setting.
+// bandOf returns the band of a path's queue.
 func bandOf(s *model.Switch, p *model.Packet) func(model.Path) int64 {
 	bands := uint64(s.Setting("ar", "bands"))
 	return func(q model.Path) int64 { return int64(min(uint32(uint64(s.EgressQueue(p, q))*bands>>32), highest)) }
@@ -68,21 +68,14 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 
 // next is the first free path in turn of those in the lowest band.
 func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
-	band := bandOf(s, p)
-	q := model.Least(p.Paths, p.Path, func(q model.Path) int64 {
-		if !free(q) {
-			return highest + 1
-		}
-		return band(q)
-	})
-	return q, free(q)
+	return model.LeastFree(p, free, bandOf(s, p))
 }
 
 func rerouted(s *model.Switch, p *model.Packet) { *s.Cell("ar_path", s.Flow(p)) = int64(p.Path) + 1 }
 
-// On a Tofino, reports of queues keep the best and the worst path, each packet
-// looks at a path at random that may be better than the best, and a flow
-// leaves its path only if that is the worst and worse than the best one.
+// On a Tofino, reports of queues update the best and the worst path. Each packet
+// compares a random path with the best one. A flow leaves its path only if that is
+// the worst, in a higher band than the best.
 
 // chooseOnTofino decides for a packet. Paths in registers are plus one.
 func chooseOnTofino(s *model.Switch, p *model.Packet, flow *int64) model.Path {
@@ -99,20 +92,20 @@ func chooseOnTofino(s *model.Switch, p *model.Packet, flow *int64) model.Path {
 	if path == 0 { // still unknown
 		path = best
 	}
-	if path > int64(p.Paths) { // not there any more
+	if path > int64(p.Paths) { // it does not exist any more
 		return p.Path
 	}
 	return model.Path(path) - 1
 }
 
-// news tells the best path of a row of the band of another.
+// news compares the band of a path with that of the best path of a row.
 func news(s *model.Switch, i int, path, band int64) {
 	if b, of := s.Cell("ar_best.band", i), s.Cell("ar_best.path", i); band <= *b || *of == path {
 		*b, *of = band, path
 	}
 }
 
-// hear takes in the report of a queue.
+// hear processes the report of a queue.
 func hear(s *model.Switch, p *model.Packet) {
 	path, queue, ok := p.ReportedQueue()
 	if !ok {

@@ -22,7 +22,7 @@ func init() {
 				}
 				return g.UpTo(3)
 			}},
-			// On a Tofino egress tells of the queues.
+			// On a Tofino, egress reports the queues.
 			"clb_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},
 		},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Depart: func(s *model.Switch, p *model.Packet) {
@@ -101,17 +101,12 @@ func Forward(ports []Port, classes []PathType, tr func(port int) int64, mtu mode
 	return choice // line 18
 }
 
-// A QueueChange is what T2 keeps of a port: the queue at the start of the
-// interval, and the change over the last whole one.
-type QueueChange struct {
-	Start, QDt model.Bytes
-}
+// Sample ends an interval with a queue of q bytes. T2 has the queue at the start of
+// the interval, and the change over the last whole one.
+func Sample(start, qDt *model.Bytes, q model.Bytes) { *start, *qDt = q, q-*start }
 
-// Sample ends an interval with a queue of q bytes.
-func (c *QueueChange) Sample(q model.Bytes) { c.Start, c.QDt = q, q-c.Start }
-
-// qThr is Q_thr: as it is set, or, where Q_PFC follows the free buffer, the same
-// part of Q_PFC as it is now.
+// qThr is Q_thr: the configured value, or the same part of Q_PFC as it is now where
+// Q_PFC follows the free part of the buffer.
 func qThr(s *model.Switch, p *model.Packet) model.Bytes {
 	if !s.Is("shared_buffer") {
 		return s.Setting("clb", "queue_threshold")
@@ -125,14 +120,11 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	}
 	queue := func(path int) int { return s.QueueCell(p.First+path, p.Class) }
 
-	// T2: the change over the last whole interval. One clock is for all ports of
-	// a choice, that of the first.
+	// T2: the change over the last whole interval. All ports of a choice are
+	// sampled together, at the time of the first.
 	if since := s.Cell("clb_time", queue(0)); p.Now-*since >= s.Setting("clb", "interval") {
 		for i := range p.Paths {
-			start, growth := s.Cell("clb_qlen", queue(i)), s.Cell("clb_growth", queue(i))
-			c := QueueChange{*start, *growth}
-			c.Sample(s.EgressQueue(p, i))
-			*start, *growth = c.Start, c.QDt
+			Sample(s.Cell("clb_qlen", queue(i)), s.Cell("clb_growth", queue(i)), s.EgressQueue(p, i))
 		}
 		*since = p.Now
 	}

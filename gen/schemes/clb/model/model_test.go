@@ -27,10 +27,10 @@ func TestCLBClasses(t *testing.T) {
 }
 
 func TestCLBDifferencesQueues(t *testing.T) {
-	var c QueueChange
+	var start, qDt model.Bytes
 	for _, x := range []struct{ q, dq model.Bytes }{{100, 100}, {250, 150}, {200, -50}, {200, 0}} {
-		if c.Sample(x.q); c.QDt != x.dq {
-			t.Errorf("at %d: %d, want %d", x.q, c.QDt, x.dq)
+		if Sample(&start, &qDt, x.q); qDt != x.dq {
+			t.Errorf("at %d: %d, want %d", x.q, qDt, x.dq)
 		}
 	}
 }

@@ -4,13 +4,12 @@ package clb
 
 import "github.com/pauseless/pauseless/internal/model"
 
-// CLB on a Tofino (docs/tofino.md): a path's queue is what egress last reported, its
-// rank is class and place in it in one number, and Algorithm 2 goes path by
-// path: one drawn at random becomes the best if it is no worse, or if it is the
-// best and has a new rank.
+// CLB on a Tofino (docs/tofino.md): a path's queue is the one that egress last
+// reported. Class and order in the class are one number, the rank. Algorithm 2
+// compares one random path per packet with the best path.
 
-// Rank is Algorithm 1's class in the upper two bits, and below it what counts
-// in the class. A queue grows or does not: a decrease is a zero.
+// Rank is Algorithm 1's class in the upper two bits, and below it the number that
+// decides in the class. A decrease of a queue counts as zero.
 func Rank(queue, before, threshold model.Bytes) uint32 {
 	port := Port{Q: queue, QDt: max(queue-before, 0)}
 	class := Classify(port, threshold)

@@ -26,19 +26,19 @@ func init() {
 		Tofino: model.Stages{model.Learn: learnOnTofino, model.Read: readOnTofino, model.Write: feedBackOnTofino, model.Depart: raiseOnTofino}})
 }
 
-// Quantize gives X/Cτ in q bits: ⌊X·2^q / Cτ⌋, at most 2^q − 1.
+// Quantize returns X/Cτ in q bits: ⌊X·2^q / Cτ⌋, at most 2^q − 1.
 func Quantize(x int64, q uint) int64 { return min(x>>(16-q), 1<<q-1) }
 
-// A CongestionEntry is the metric of a path to a leaf, as that leaf fed it
-// back: a row of the Congestion-To-Leaf table.
+// A CongestionEntry is the metric of a path to a leaf, which that leaf fed back: a row
+// of the Congestion-To-Leaf table.
 type CongestionEntry struct {
 	Metric int64
-	At     model.Time // when it was learnt
+	At     model.Time // when it was received
 }
 
-// PathMetric is the congestion of a path: the larger of the local link's and
-// what the far leaf reported about the rest. An old metric counts as zero
-// (section 3.3, "Metric aging").
+// PathMetric is the congestion of a path: the larger of the local link's and that of
+// the rest, which the other leaf reported. An old metric counts as zero (section 3.3,
+// "Metric aging").
 func PathMetric(local int64, remote CongestionEntry, now, aging model.Time) int64 {
 	if now-remote.At > aging {
 		return local
@@ -64,10 +64,10 @@ func Decide(f *model.Flowlet, now, gap model.Time, metric []int64, draw func() m
 	return f.Path
 }
 
-// Feedback gives the path whose metric a leaf feeds back to another one, after
+// Feedback returns the path whose metric a leaf feeds back to another one, after
 // last (section 3.3): round robin, "while favoring those metrics whose values
-// have changed since the last time they were fed back". The paths are the far
-// leaf's, which may have more than the n of this one.
+// have changed since the last time they were fed back". The paths are those of the
+// other leaf, which may have more than the n of this one.
 func Feedback(last model.Path, changed []bool, n int) model.Path {
 	p := last
 	for range changed {
@@ -99,16 +99,10 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 
 // next is the least congested of the free paths.
 func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
-	q := model.Least(p.Paths, p.Path, func(q model.Path) int64 {
-		if !free(q) {
-			return 1 << 40
-		}
-		return congestion(s, p, q)
-	})
-	return q, free(q)
+	return model.LeastFree(p, free, func(q model.Path) int64 { return congestion(s, p, q) })
 }
 
-// learn is what the destination leaf takes from the header.
+// learn reads the header at the destination leaf.
 func learn(s *model.Switch, p *model.Packet) {
 	h := p.Fabric
 	src := h["src_leaf"]
@@ -126,7 +120,7 @@ func learn(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// feedBack is what the source leaf writes.
+// feedBack writes the header at the source leaf.
 func feedBack(s *model.Switch, p *model.Packet) {
 	last, due := s.Cell("feedback_path", int(p.Leaf)), s.Cell("feedback_due", int(p.Leaf))
 	changed := model.Unmask(*due, s.PathCells)

@@ -4,12 +4,12 @@ package conga
 
 import "github.com/pauseless/pauseless/internal/model"
 
-// CONGA on a Tofino (docs/tofino.md): loads of links are those of whole windows
-// of time, the best path so far is compared with one drawn at random, and what
-// is fed back goes in turn.
+// CONGA on a Tofino (docs/tofino.md): the load of a link is that of the last full
+// window of time, the best known path is compared with one random path per packet, and
+// paths are fed back in turn.
 
-// look draws a path for each pass: it is the best if it is no more congested, or
-// if it is the best and has a new metric. Metrics that are old count as zero.
+// look compares a random path with the best one, on each pass. Old metrics count as
+// zero.
 func look(s *model.Switch, p *model.Packet) {
 	if !s.Tofino {
 		return
@@ -59,5 +59,5 @@ func raiseOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// second is the best path: a flow whose flowlet goes on may be on another.
+// second is the best path. A flowlet that continues may be on another.
 func second(_ *model.Switch, p *model.Packet) model.Path { return model.Path(p.Meta["least"]) }

@@ -8,7 +8,12 @@
 // the least loaded output ports" (DRILL, section 3.2).
 package drill
 
-import "github.com/pauseless/pauseless/internal/model"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/model"
+)
 
 func init() {
 	model.Add(model.Scheme{Name: "drill",
@@ -19,49 +24,37 @@ func init() {
 		}})
 }
 
-// DRILL is the one memory unit.
-type DRILL struct {
-	Best model.Path
-}
-
-// Packet chooses among two samples and the memory. queue is the occupancy of
-// a path's egress port.
-func (d *DRILL) Packet(sample1, sample2 model.Path, queue func(model.Path) model.Bytes) model.Path {
-	d.Best = Shortest([]model.Path{d.Best, sample1, sample2}, queue)
-	return d.Best
-}
-
-// Shortest is the first of the candidates that has the shortest queue, −1 if
-// there are none. Among DRILL's candidates without the chosen one it is "the
-// second shortest", which RLB takes for the suboptimal path.
+// Shortest is the first of the candidates with the shortest queue: of the memory
+// unit and the two samples, the new memory unit and the path of the packet. Among
+// DRILL's candidates without the chosen one it is "the second shortest", which is
+// RLB's suboptimal path.
 //
 // Reading: of equal queues the remembered port wins, then the first sample.
 func Shortest(candidates []model.Path, queue func(model.Path) model.Bytes) model.Path {
-	best := -1
-	for _, c := range candidates {
-		if best < 0 || queue(c) < queue(best) {
-			best = c
-		}
-	}
-	return best
+	return slices.MinFunc(candidates, func(a, b model.Path) int { return cmp.Compare(queue(a), queue(b)) })
 }
 
-// look draws two samples and updates the memory: for each arrival, and for a
-// packet that comes back too, since RLB asks again for a suboptimal path.
+// shortest is Shortest of the queues of the packet's paths.
+func shortest(s *model.Switch, p *model.Packet, candidates ...model.Path) model.Path {
+	return Shortest(candidates, func(q model.Path) model.Bytes { return s.EgressQueue(p, q) })
+}
+
+// look draws two samples and updates the memory unit, for each arrival and for each
+// packet that recirculated, since RLB needs a suboptimal path again.
 func look(s *model.Switch, p *model.Packet) {
 	if s.Tofino {
 		return
 	}
 	a, b := s.Below(int64(p.Paths)), s.Below(int64(p.Paths))
 	best := s.Cell("drill_best", int(p.Leaf))
-	if *best >= int64(p.Paths) { // to other hosts of the leaf there may be more
+	if *best >= int64(p.Paths) { // there may be more paths to other hosts of the leaf
 		*best = a
 	}
 	p.Meta["best"], p.Meta["a"], p.Meta["b"] = *best, a, b
-	d := DRILL{model.Path(*best)}
-	*best = int64(d.Packet(int(a), int(b), func(q model.Path) model.Bytes { return s.EgressQueue(p, q) }))
+	*best = int64(shortest(s, p, candidates(p)...))
 }
 
+// candidates are the memory unit as the packet found it, and the samples.
 func candidates(p *model.Packet) []model.Path {
 	return []model.Path{model.Path(p.Meta["best"]), model.Path(p.Meta["a"]), model.Path(p.Meta["b"])}
 }
@@ -73,8 +66,8 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	return model.Path(*s.Cell("drill_best", int(p.Leaf)))
 }
 
-// chooseOnTofino goes by the queue that the remembered path had when it was last
-// a sample: a register answers once per packet.
+// chooseOnTofino compares the shorter sample with the queue that the remembered
+// path had when it was last a sample: a register can be accessed once per packet.
 func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 	shorter := second(s, p)
 	queue := uint32(s.EgressQueue(p, shorter))
@@ -87,21 +80,15 @@ func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 
 // second is the shorter of the samples on a Tofino, drawn for each pass.
 func second(s *model.Switch, p *model.Packet) model.Path {
-	a, b := model.Share(p.Drawn[0], p.Paths), model.Share(p.Drawn[1], p.Paths)
-	return Shortest([]model.Path{a, b}, func(q model.Path) model.Bytes { return s.EgressQueue(p, q) })
+	return shortest(s, p, model.Share(p.Drawn[0], p.Paths), model.Share(p.Drawn[1], p.Paths))
 }
 
 // next is the second shortest of the candidates; if none is free, the first
 // free path in turn.
 func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
-	var list []model.Path
-	for _, q := range candidates(p) {
-		if free(q) {
-			list = append(list, q)
-		}
-	}
-	if q := Shortest(list, func(q model.Path) model.Bytes { return s.EgressQueue(p, q) }); q >= 0 {
-		return q, true
+	list := slices.DeleteFunc(candidates(p), func(q model.Path) bool { return !free(q) })
+	if len(list) > 0 {
+		return shortest(s, p, list...), true
 	}
 	return model.FirstFree(p, free)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hermes models what a switch does for Hermes: hosts choose the path,
-// by a tag.
+// Package hermes models the switch's part of Hermes: hosts choose the path with a
+// tag.
 package hermes
 
 import "github.com/pauseless/pauseless/internal/model"
@@ -10,8 +10,8 @@ func init() {
 	model.Add(model.Scheme{Name: "hermes", Base: &model.Base{Choose: choose, Next: next}})
 }
 
-// choose obeys the tag; at a leaf its first path, above it the second. Without a
-// path in it, the hash decides.
+// choose takes the path in the tag: at a leaf its first, above leaves its second.
+// Without a path in the tag, the hash decides.
 func choose(s *model.Switch, p *model.Packet) model.Path {
 	if p.Tag != nil {
 		path := p.Tag["path"]
@@ -26,17 +26,10 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	return s.HashPath(p)
 }
 
-// next is the fastest measured path; if there is none, the first free path in
-// turn.
+// next is the fastest measured path; if none is free, the first free path in turn.
 func next(s *model.Switch, p *model.Packet, free func(model.Path) bool) (model.Path, bool) {
-	const never = 1 << 40
-	rtt := func(q model.Path) model.Time {
-		if t := *s.Cell("path_rtt", s.PathCell(p.Leaf, q)); t != 0 && free(q) {
-			return t
-		}
-		return never
-	}
-	if q := model.Least(p.Paths, p.Path, rtt); rtt(q) != never {
+	rtt := func(q model.Path) model.Time { return *s.Cell("path_rtt", s.PathCell(p.Leaf, q)) }
+	if q, ok := model.LeastFree(p, func(q model.Path) bool { return free(q) && rtt(q) != 0 }, rtt); ok {
 		return q, true
 	}
 	return model.FirstFree(p, free)

@@ -2,13 +2,14 @@
 
 package telemetry
 
-import (
-	"testing"
-)
+import "testing"
 
-func TestTelemetryCountsTheTransmitted(t *testing.T) {
-	p := Port{B: 40, TxBytes: 1000}
-	if h := p.Transmit(7, 500, 3000); h != (Hop{B: 40, TS: 7, TxBytes: 1500, QLen: 3000}) || p.TxBytes != 1500 {
-		t.Errorf("%+v", h)
+func TestRecordsHaveHPCCsFormat(t *testing.T) {
+	const millisecond = 1_000_000
+	if r := Record(3, 20*millisecond, 1500, 3000); r != 3<<60|(20*millisecond-1<<24)<<36|11<<16|3000 {
+		t.Errorf("%#x", r)
+	}
+	if r := Record(0, 0, 0, 1<<20); r != 0xffff {
+		t.Errorf("%#x for a queue that is too long", r)
 	}
 }

@@ -24,12 +24,11 @@ type PBFS struct {
 	BDP    model.Bytes // T · DC_RTT
 }
 
-// A Ring is the memory of one egress port, by number of the slot.
+// A Ring is the state of one egress port, by number of the slot.
 //
-// Readings: the last N slots are those that are over, the N-th being the most
-// recent; the bytes of a running slot say nothing yet about its rate. A slot
-// in which nothing came counts as zero bytes, and what was queued at its
-// beginning is not known and counts as nothing.
+// Readings: the last N slots are those that have ended, the N-th being the most
+// recent; a slot that has not ended has no rate yet. A slot in which no packet
+// arrived counts as zero bytes, and the unknown queue at its beginning as zero.
 type Ring map[int64]*Slot
 
 // A Slot is one time slot of an egress port.
@@ -59,7 +58,7 @@ func (r Ring) slot(n int64) Slot {
 	return Slot{}
 }
 
-// A Postcard is what a congested switch tells the sender, but for the port's
+// A Postcard is the message of a congested switch to the sender, without the port's
 // rate.
 type Postcard struct {
 	Ip, Q1                         model.Bytes
@@ -70,7 +69,7 @@ type Postcard struct {
 // been counted.
 //
 // Reading: the recent bytes are those of the last full slots that T_Δ covers,
-// and of the running one.
+// and of the slot that has not ended.
 func (r Ring) Congested(c PBFS, n int64) (Postcard, bool) {
 	var p Postcard
 	first, last := n-int64(c.N), n-1
@@ -86,10 +85,11 @@ func (r Ring) Congested(c PBFS, n int64) (Postcard, bool) {
 	return p, p.Ip > c.BDP-p.Q1 // Eq. 1
 }
 
-// ringSize is how many slots the program remembers of a port.
+// ringSize is the number of slots in the registers of a port.
 const ringSize = 16
 
-// ringOf is the memory of a port. A slot's cell is that of its number's low bits.
+// ringOf reads the registers of a port. The low bits of a slot's number are its
+// place.
 func ringOf(s *model.Switch, port int) Ring {
 	r := Ring{}
 	for i := ringSize * port; i < ringSize*(port+1); i++ {
@@ -104,7 +104,7 @@ func slot(p *model.Program, c *model.Config, now model.Time) int64 {
 	return model.Ratio{Num: perUnit, Den: 1 << p.Units.SlotFraction()}.Times(now)
 }
 
-// drawSlot draws a slot for its cell: of the last ones, or one too old.
+// drawSlot draws a slot for its cell: one of the last ones, or one that is too old.
 func drawSlot(g *model.Drawer, i int) int64 {
 	now := slot(g.Program, g.Config, g.Now)
 	n := now - (now-int64(i))&(ringSize-1)
@@ -114,7 +114,7 @@ func drawSlot(g *model.Drawer, i int) int64 {
 	return n
 }
 
-// fastStart is for a packet that has its port.
+// fastStart counts a packet that has its port, and sends a postcard if need be.
 func fastStart(s *model.Switch, p *model.Packet) {
 	ring, n := ringOf(s, p.OutPort), slot(s.Program, s.Config, p.Now)
 	marked := p.BTH != nil && p.Marked()
@@ -128,7 +128,7 @@ func fastStart(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// request has a postcard sent. Its numbers are the header of the copy.
+// request sends a postcard. Its numbers are the header of the copy.
 func request(s *model.Switch, p *model.Packet, c Postcard, mbps int64) {
 	v := model.Fields{"ip": c.Ip, "q1": c.Q1, "mbps": mbps, "recent": c.RecentBytes, "marked": c.RecentMarkedBytes}
 	if p.Request(&model.Message{Of: "pbfs", Session: p.InPort, Head: v.Append([]byte{4}, postcard), V: v}) {
@@ -139,14 +139,9 @@ func request(s *model.Switch, p *model.Packet, c Postcard, mbps int64) {
 
 const postcard = "ip:32 q1:32 mbps:32 recent:32 marked:32"
 
-// message is a postcard to the sender of a packet.
+// message makes a copy into a postcard to the sender of the packet.
 func message(s *model.Switch, p *model.Packet) {
-	n := p.ToSender(56, 28)
-	n.UDP["dst"] = 54792
 	head := model.Fields{"version": 1, "switch_id": s.Setting("postcard", "switch_id"), "pair": p.BTH["pair"]}
-	n.Tail = p.Message().V.Append(head.Append(nil, "version:8 reserved:8 switch_id:16 pair:32"), postcard)
-	p.Frame = n
-	if !s.Tofino {
-		p.Cut(14 + 20 + 8 + 28)
-	}
+	s.ToSender(p, 56, p.Message.V.Append(head.Append(nil, "version:8 reserved:8 switch_id:16 pair:32"), postcard))
+	p.UDP["dst"] = 54792
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/pauseless/pauseless/internal/model"
 )
 
-// PB-FS on a Tofino (docs/tofino.md): the last full slot and the last full
-// window of eight slots, counted where packets leave. Sent is not arrived: what
-// a queue has grown by is added, to the slot and to the window.
+// PB-FS on a Tofino (docs/tofino.md): the last full slot and the last full window of
+// eight slots count packets that leave. The growth of the queue is added to both, which
+// gives the packets that arrived.
 
 // A slot is 2^10 ns, a window 2^13 ns.
 const (
@@ -43,10 +43,10 @@ func fastStartOnTofino(s *model.Switch, p *model.Packet) {
 	last := s.Word("slot_bytes_last", i)
 	arriving := s.Word("window_bytes_last", i) + minus(queue, first) + slots*last
 
-	// More arrives than the port can send in a round trip, less what was queued.
-	// A packet is copied once: a report to ingress goes first.
+	// More arrives than the port can send in a round trip, less the queue before.
+	// A packet is copied once: a report to ingress has precedence.
 	k := s.Config.Tables["pbfs_port"][i]
-	if k["mbps"] != 0 && marked && !p.Requested() && arriving > minus(uint32(k["round_trip_bytes"]), first) {
+	if k["mbps"] != 0 && marked && p.Message == nil && arriving > minus(uint32(k["round_trip_bytes"]), first) {
 		request(s, p, Postcard{Ip: model.Bytes(arriving), Q1: model.Bytes(first), RecentBytes: model.Bytes(last),
 			RecentMarkedBytes: model.Bytes(s.Word("slot_marked_last", i))}, k["mbps"])
 	}

@@ -12,14 +12,12 @@ func init() {
 }
 
 // NPECN is NP-ECN at one egress port.
-type NPECN struct {
-	PN int64
-}
+type NPECN struct{ PN *int64 }
 
 // Resume is the arrival of a RESUME frame: "Suppose that when one egress port
 // of a switch receives a RESUME frame from its downstream node, there are N
 // packets in the associated waiting queue. NP-ECN will set its counter PN=N."
-func (c *NPECN) Resume(waiting int64) { c.PN = waiting }
+func (c NPECN) Resume(waiting int64) { *c.PN = waiting }
 
 // Transmit is the departure of a packet; behind is the queue that it leaves.
 // It reports whether the packet is marked: "Each time a packet is transmitted,
@@ -28,23 +26,22 @@ func (c *NPECN) Resume(waiting int64) { c.PN = waiting }
 // later packets that have not been paused and correspondingly PN=0, the switch
 // will mark them with ECN in the traditional method, with the threshold as
 // zero."
-func (c *NPECN) Transmit(behind int64) (mark bool) {
-	if c.PN > 0 {
-		c.PN--
+func (c NPECN) Transmit(behind int64) (mark bool) {
+	if *c.PN > 0 {
+		*c.PN--
 		return false
 	}
 	return behind > 0
 }
 
-// expire lets ports go on whose pause is over: a RESUME says so, or its time
-// has passed.
+// expire resumes ports whose pause is over: after a RESUME, or after the time of
+// the PAUSE.
 func expire(s *model.Switch, _ *model.Packet) {
 	for port := range s.Ports {
 		i := s.QueueCell(port, s.Lossless)
 		if t := s.Cell("resume_at", i); *t != 0 && *t <= s.Now {
-			c := NPECN{}
-			c.Resume(int64(s.Queued[model.Queue{Port: port, Class: s.Lossless}]))
-			if *s.Cell("PN", i) = c.PN; c.PN > 0 {
+			c := NPECN{s.Cell("PN", i)}
+			if c.Resume(int64(s.Queued(model.Queue{Port: port, Class: s.Lossless}))); *c.PN > 0 {
 				s.Note("held up by a pause")
 			}
 			*t = 0
@@ -54,16 +51,13 @@ func expire(s *model.Switch, _ *model.Packet) {
 
 func mark(s *model.Switch, p *model.Packet) {
 	expire(s, p)
-	pn := s.Cell("PN", s.QueueCell(p.Link, p.Class))
-	c := NPECN{*pn}
-	if c.Transmit(p.Behind) {
+	if c := (NPECN{s.Cell("PN", s.QueueCell(p.Link, p.Class))}); c.Transmit(p.Behind) {
 		s.MarkCE(p)
 	}
-	*pn = c.PN
 }
 
-// markOnTofino takes a packet for one that a pause held if it waited longer than
-// the cells ahead of it take: a Tofino's program sees no PFC frames.
+// markOnTofino counts a packet as paused if it waited longer than the cells ahead
+// of it take: a program on a Tofino does not see PFC frames.
 func markOnTofino(s *model.Switch, p *model.Packet) {
 	if !s.HeldUp(p) && p.Behind > 0 {
 		s.MarkCE(p)

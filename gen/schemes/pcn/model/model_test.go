@@ -10,7 +10,7 @@ import (
 // PCN, fig. 4 and section 5.1: all packets of a real congestion are marked,
 // none without a queue, and those that a pause held are not.
 func TestNPECNSparesPausedPackets(t *testing.T) {
-	var c NPECN
+	c := NPECN{new(int64)}
 	marks := func(behind ...int64) (m []bool) {
 		for _, b := range behind {
 			m = append(m, c.Transmit(b))

@@ -22,16 +22,12 @@ func init() {
 			return model.Fields{"kind": kindKickOut, "path": g.R.Int64N(int64(g.PathCells)), "leaf": g.R.Int64N(int64(g.Leaves) + 1), "host": model.Host(leaf, 1+g.UpTo(2))}
 		},
 		Registers: map[string]model.Register{
-			"path_rank":      pathRank(),
-			"flow_tolerable": {Duration: true},
-			"sojourn":        {Duration: true},
-			"probe_path":     {Draw: func(g *model.Drawer, i int) int64 { return g.R.Int64N(int64(g.PathsTo(int64(i)))) }},
+			"path_rank":  pathRank(),
+			"probe_path": {Draw: func(g *model.Drawer, i int) int64 { return g.R.Int64N(int64(g.PathsTo(int64(i)))) }},
 
 			// On a Tofino.
 			"path_best.rank":   {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
-			"other_rtt.rtt":    {Duration: true},
 			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
-			"expected":         {Duration: true},
 		},
 		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Leave: leave, model.Rewrite: message, model.Depart: depart},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Routed: kickedOutOnTofino, model.Learn: learnOnTofino, model.Leave: leaveOnTofino,
@@ -40,13 +36,13 @@ func init() {
 
 const kindKickOut = 2
 
-// kinds of the messages that a switch makes.
+// Kinds of the messages that a switch makes.
 const (
 	kickOutMessage = iota
 	probeMessage
 )
 
-// kickedOut is p_active the other way round: 1 for a path that is not.
+// kickedOut is the negation of p_active: 1 for a path that is not active.
 func kickedOut(s *model.Switch, i int) *int64 { return s.Cell("plb: kicked out", i) }
 
 // A PathState is the state of a path (section 3.2).
@@ -59,7 +55,7 @@ const (
 	Undetermined // PFC pauses it
 )
 
-// A Path is what the source leaf knows of a path.
+// A Path is the source leaf's state of a path.
 type Path struct {
 	RTT    model.Time // t_RTT
 	Util   int64
@@ -91,8 +87,8 @@ func Reroutes(newFlow bool, p Path, rttLow model.Time, full int64) bool {
 
 // Reroute is Algorithm 2, lines 4 to 14.
 //
-// Readings: of equal paths the first in turn from a given one is taken. If
-// every path is kicked out, the packet must go somewhere: they are equal.
+// Readings: of equal paths, the first in turn from a given one is taken. If all
+// paths are kicked out, they are equal.
 func Reroute(paths []Path, from model.Path, rttLow model.Time, full int64) model.Path {
 	choose := func(in func(Path) bool, better func(a, b Path) bool) model.Path {
 		c := -1
@@ -136,9 +132,9 @@ func Tolerable(paths []Path, chosen model.Path) model.Time {
 	return max(0, t-paths[chosen].RTT)
 }
 
-// A Sojourn is what a switch keeps for Algorithm 1.
+// A Sojourn is the state of a switch for Algorithm 1.
 type Sojourn struct {
-	Avg model.Time // t_avgST
+	Avg *model.Time // t_avgST
 }
 
 // TPD is the minimum queueing delay: what is queued at the egress port, at
@@ -151,30 +147,30 @@ func TPD(queue model.Bytes, byteTime model.Ratio) model.Time { return byteTime.T
 // (tolerate a pause that is short against other paths) and of the lines after
 // it the opposite. The prose is right: with the line as printed, a packet that
 // can tolerate nothing would wait and one that can tolerate anything would not.
-func (s *Sojourn) Waits(ttd, tpd model.Time) bool { return ttd >= max(s.Avg, tpd) }
+func (s Sojourn) Waits(ttd, tpd model.Time) bool { return ttd >= max(*s.Avg, tpd) }
 
 // Dequeued is lines 7 and 8, for a packet that waited: it returns the new
 // t_td.
 //
-// Readings: t'_avgST in line 8 is the sojourn just seen, else nothing would
-// ever be measured. What a packet can tolerate does not become negative.
-func (s *Sojourn) Dequeued(ttd, tEnqueue, tDequeue model.Time, alphaShift uint) model.Time {
+// Readings: t'_avgST in line 8 is the sojourn of this packet, because otherwise
+// nothing would be measured. t_td does not become negative.
+func (s Sojourn) Dequeued(ttd, tEnqueue, tDequeue model.Time, alphaShift uint) model.Time {
 	sojourn := tDequeue - tEnqueue
-	s.Avg = s.Avg - s.Avg>>alphaShift + sojourn>>alphaShift // line 8
-	return max(0, ttd-sojourn)                              // line 7
+	*s.Avg += sojourn>>alphaShift - *s.Avg>>alphaShift // line 8
+	return max(0, ttd-sojourn)                         // line 7
 }
 
 // sojournShift is the weight of a sample in the average as a power of two: an
 // eighth.
 const sojournShift = 3
 
-// path is what the switch knows of a path.
+// path is the state of a path in the registers.
 func path(s *model.Switch, i int) Path {
 	return Path{RTT: *s.Cell("path_rtt", i), Util: *s.Cell("path_load", i), Active: *kickedOut(s, i) == 0}
 }
 
 // rank is Algorithm 2's order of the paths in one number: the state in the upper
-// two bits, then the round-trip time, or what the load lacks to a full one.
+// two bits, then the round-trip time, or the unused part of the load.
 func rank(s *model.Switch, p Path) int64 {
 	switch state := p.State(s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")); {
 	case !p.Active && s.Tofino:
@@ -190,8 +186,7 @@ func rank(s *model.Switch, p Path) int64 {
 	}
 }
 
-// KickedOut is the rank of a path that is kicked out, below all others, on a
-// Tofino.
+// KickedOut is the rank of a path that is kicked out on a Tofino: the last.
 const KickedOut = 1<<32 - 1
 
 func pathRank() model.Register {
@@ -241,7 +236,7 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	return s.SetFlowlet(p, f.Path)
 }
 
-// learn is what the destination leaf takes from the header. A probe ends here.
+// learn reads the header at the destination leaf. A probe ends here.
 func learn(s *model.Switch, p *model.Packet) {
 	h := p.Fabric
 	if src := h["src_leaf"]; src < int64(s.Leaves) {
@@ -254,11 +249,11 @@ func learn(s *model.Switch, p *model.Packet) {
 		}
 	}
 	if h["probe"] == 1 {
-		p.End()
+		p.Ends = true
 	}
 }
 
-// hearKickOut takes a message of another switch in, if it is for this leaf.
+// hearKickOut processes a message of another switch, if it is for this leaf.
 func hearKickOut(s *model.Switch, p *model.Packet) {
 	if p.Local == nil {
 		return
@@ -267,7 +262,7 @@ func hearKickOut(s *model.Switch, p *model.Packet) {
 		p.Class = 7
 	}
 	if p.Hop == model.ToHost {
-		p.End()
+		p.Ends = true
 		if p.Local["leaf"] < int64(s.Leaves) {
 			*kickedOut(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = 1
 		}
@@ -295,7 +290,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		return
 	}
 	tpd := TPD(*s.Cell("egress_qlen", i), model.Ratio{Num: cost["byte_time"], Den: 1024}) // line 3
-	sojourn := Sojourn{*s.Cell("sojourn", 0)}                                             // "maintained at each switch"
+	sojourn := Sojourn{s.Cell("sojourn", 0)}                                              // "maintained at each switch"
 	switch h := p.Fabric; {
 	case sojourn.Waits(h["tolerable"], tpd): // line 5
 		s.Note("wait")
@@ -304,8 +299,8 @@ func meetPause(s *model.Switch, p *model.Packet) {
 		s.Note("kick-out")
 		*kickedOut(s, s.PathCell(p.Leaf, p.Path)) = 1 // line 11
 	case p.IP != nil: // the message goes to its source address
-		// Notify the source leaf, but not for every packet: at most once in a while
-		// of a path, which is known by a hash.
+		// Notify the source leaf of a path, found by a hash, once in a time and not
+		// for every packet.
 		told := s.Cell("told_at", messageCell(h["src_leaf"], h["dst_leaf"], h["path"]))
 		if model.Mod32(p.Now-*told) >= cost["tell_again"] &&
 			p.Request(&model.Message{Of: "plb", Kind: kickOutMessage, Session: p.InPort, V: model.Fields{"path": h["path"], "leaf": h["dst_leaf"], "host": p.IP["src"]}}) {
@@ -320,9 +315,9 @@ func messageCell(from, to, path int64) int {
 	return int(model.CRC16([]byte{byte(from >> 8), byte(from), byte(to >> 8), byte(to), byte(path)})) & 1023
 }
 
-// probe has a path measured that no packet was stamped on for long: a path
-// that was kicked out stays so "until its RTT and link utilization are
-// updated". Each interval the next path has its turn.
+// probe sends a probe on a path on which no packet was stamped for an interval: a
+// path that was kicked out stays so "until its RTT and link utilization are
+// updated". In each interval, it is the next path.
 func probe(s *model.Switch, p *model.Packet) {
 	leaf, interval := int(p.Leaf), s.Setting("probe", "interval")
 	if p.Fabric == nil || p.Hop != model.ToChoice || s.Config.Leaf < 0 || model.Mod32(p.Now-*s.Cell("probed_at", leaf)) < interval {
@@ -340,24 +335,24 @@ func probe(s *model.Switch, p *model.Packet) {
 }
 
 func message(_ *model.Switch, p *model.Packet) {
-	m := p.Message()
+	m := p.Message
 	if m.Kind == probeMessage {
 		p.Fabric = model.Fields{"src_leaf": m.V["from"], "path": m.V["path"], "stamped": 1, "stamp": model.Mod32(p.Left), "dst_leaf": m.V["to"], "probe": 1, "tolerable": 1<<32 - 1}
-		p.Cut(64)
+		p.Limit = 64
 		return
 	}
 	kickOutFrame(p, p.Rest)
-	p.Cut(60)
+	p.Limit = 60
 }
 
-// kickOutFrame is the message to leave a path.
+// kickOutFrame is the message that a path is kicked out.
 func kickOutFrame(p *model.Packet, rest []byte) {
-	v := p.Message().V
+	v := p.Message.V
 	p.ToNeighbour(p.Src, model.Fields{"kind": kindKickOut, "path": v["path"], "leaf": v["leaf"], "host": v["host"]}, rest)
 }
 
-// depart is lines 6 to 8 of Algorithm 1 for a packet that waited, and what the
-// header gathers on its way.
+// depart is lines 6 to 8 of Algorithm 1 for a packet that waited, and updates the
+// largest load in the header.
 func depart(s *model.Switch, p *model.Packet) {
 	h := p.Fabric
 	if h == nil {
@@ -365,9 +360,6 @@ func depart(s *model.Switch, p *model.Packet) {
 	}
 	h["load"] = max(h["load"], min(p.Meta["load"]>>8, 255))
 	if p.Keep["waits"] == 1 {
-		avg := s.Cell("sojourn", 0)
-		sojourn := Sojourn{*avg}
-		h["tolerable"] = sojourn.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
-		*avg = sojourn.Avg
+		h["tolerable"] = Sojourn{s.Cell("sojourn", 0)}.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
 	}
 }

@@ -47,7 +47,8 @@ func TestPLBReroutesByClass(t *testing.T) {
 }
 
 func TestPLBWaitsWhileItPays(t *testing.T) {
-	s := Sojourn{Avg: 16}
+	s := Sojourn{Avg: new(model.Time)}
+	*s.Avg = 16
 	if !s.Waits(16, 3) || s.Waits(15, 3) || s.Waits(16, 17) {
 		t.Error("a packet waits if it can tolerate the expected wait")
 	}
@@ -55,8 +56,8 @@ func TestPLBWaitsWhileItPays(t *testing.T) {
 	if tpd := TPD(40_000, model.Ratio{Num: 1, Den: 5}); tpd != 8000 {
 		t.Errorf("t_pd = %d", tpd)
 	}
-	if ttd := s.Dequeued(100, 1000, 1040, 3); ttd != 60 || s.Avg != 16-2+5 {
-		t.Errorf("t_td = %d, t_avgST = %d", ttd, s.Avg)
+	if ttd := s.Dequeued(100, 1000, 1040, 3); ttd != 60 || *s.Avg != 16-2+5 {
+		t.Errorf("t_td = %d, t_avgST = %d", ttd, *s.Avg)
 	}
 	if ttd := s.Dequeued(10, 1000, 1040, 3); ttd != 0 {
 		t.Errorf("t_td = %d", ttd)

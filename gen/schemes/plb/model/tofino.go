@@ -7,20 +7,20 @@ import (
 	"github.com/pauseless/pauseless/internal/model"
 )
 
-// PLB on a Tofino (docs/tofino.md): the best path as news of paths come in, the
-// fastest of the others in a window of time, pauses by what does not leave a
-// port, and waits held against what egress last reported. Ingress takes a
-// packet that moves to another path a second time.
+// PLB on a Tofino (docs/tofino.md): the best path is updated with each measurement of
+// a path, the second best is the fastest of the others in a window of time, a port
+// from which no packet leaves counts as paused, and a wait is compared with what
+// egress last reported. A packet that moves to another path is resubmitted.
 
-// A port seems to be paused if packets have come for it for Silent, none later
-// than Rest after another, and none was heard of that has left.
+// A port counts as paused if packets have arrived for it for longer than Silent, with
+// no gap longer than Rest, and egress reported no departure.
 const (
 	Silent = 4000
 	Rest   = 2000
 )
 
-// othersWindow is the time in which all paths are measured: as many probe
-// intervals as there may be paths, rounded up to a power of two.
+// othersWindow is a time in which all paths are measured: a probe interval for each
+// path, rounded up to a power of two.
 func othersWindow(s *model.Switch) uint32 {
 	window, interval := uint32(1), uint32(s.Parameter("plb.probe_interval"))
 	for window < interval*uint32(s.Paths) {
@@ -29,7 +29,7 @@ func othersWindow(s *model.Switch) uint32 {
 	return window
 }
 
-// news tells of the rank of a path; it reports whether it is the best.
+// news updates the rank of a path and reports whether it is the best path.
 func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) {
 	s.SetWord("path_rank", s.PathCell(leaf, path), uint32(rank))
 	s.WithBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), func(b *model.Best) { best = b.News(path, uint32(rank)) })
@@ -41,13 +41,13 @@ func hearOnTofino(s *model.Switch, p *model.Packet) {
 	case p.Reported == nil:
 	case p.Reported["kick"] == 1:
 		kickOut(s, p.Reported)
-	default: // packets leave the port
+	default: // a packet left the port
 		i := int(p.Reported["port"])*8 + p.Class
 		*s.Cell("silence.since", i), *s.Cell("expected", i) = model.Mod32(p.Now), p.Reported["expected"]
 	}
 }
 
-// kickOut takes a path out of use until there is an echo of it.
+// kickOut makes a path inactive until there is an echo of it.
 func kickOut(s *model.Switch, k model.Fields) {
 	s.Note("path kicked out")
 	news(s, k["leaf"], model.Path(k["path"]), KickedOut)
@@ -58,13 +58,13 @@ func kickedOutOnTofino(s *model.Switch, p *model.Packet) {
 	case p.Local == nil:
 	case p.Hop == model.ToHost:
 		kickOut(s, p.Local)
-		p.End()
+		p.Ends = true
 	default:
 		p.Class = 7
 	}
 }
 
-// learnOnTofino takes in the echo of a stamp.
+// learnOnTofino processes the echo of a stamp.
 func learnOnTofino(s *model.Switch, p *model.Packet) {
 	h := p.Fabric
 	if h["echoed"] == 0 {
@@ -83,15 +83,14 @@ func learnOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// atSource reports whether a packet is at its source leaf: it comes without the
-// header.
+// atSource reports whether a packet is at its source leaf: it has no header yet.
 func atSource(p *model.Packet) bool {
 	return p.Hop == model.ToChoice && p.Fabric == nil && p.Local == nil
 }
 
-// chooseOnTofino is Algorithm 2 for a packet. If all paths are kicked out, or
-// the best is none of these any more, it is one at random until there are news.
-// What the path may cost is written down when a flow takes it.
+// chooseOnTofino is Algorithm 2 for a packet. If all paths are kicked out, or the
+// best does not exist any more, it is a random one until the next measurement. t_td
+// is stored when a flow takes a path.
 func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 	takes := s.BeginsFlowlet(p) || p.Resubmitted
 	leaf, flow := int(p.Leaf), s.Flow(p)
@@ -127,7 +126,7 @@ func leaveOnTofino(s *model.Switch, p *model.Packet) {
 	}
 	probe := source && probeDue(s, p)
 	meetPauseOnTofino(s, p, source)
-	if !probe || p.Requested() {
+	if !probe || p.Message != nil {
 		return
 	}
 	s.Note("probe")
@@ -137,7 +136,7 @@ func leaveOnTofino(s *model.Switch, p *model.Packet) {
 	p.Request(&model.Message{Session: 256 + p.First + path, Head: bridge(s, &c), Packet: &c})
 }
 
-// bridge is what ingress puts before a probe for egress.
+// bridge is the header that ingress adds to a probe for egress.
 func bridge(s *model.Switch, p *model.Packet) []byte {
 	list := "kind:8 class:8 port:16 "
 	if s.NotifiesSenders() {
@@ -148,8 +147,7 @@ func bridge(s *model.Switch, p *model.Packet) []byte {
 	}.Append(nil, list+"to_host:8 to_choice:8 path:8 leaf:16 tolerable:32")
 }
 
-// probeDue reports whether a path to a leaf is to be probed, the next one in
-// turn.
+// probeDue reports whether a path to a leaf must be probed: the next one in turn.
 func probeDue(s *model.Switch, p *model.Packet) bool {
 	last, path := s.Cell("probed_at", int(p.Leaf)), s.Cell("probe_path", int(p.Leaf))
 	if !model.Since(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
@@ -162,8 +160,8 @@ func probeDue(s *model.Switch, p *model.Packet) bool {
 	return true
 }
 
-// meetPauseOnTofino is lines 3 to 5 and 10 of Algorithm 1. byte_time is the time
-// of 1024 bytes: what comes after egress's report counts as such packets.
+// meetPauseOnTofino is lines 3 to 5 and 10 of Algorithm 1. byte_time is the time of
+// 1024 bytes: packets that arrive after egress's report count as 1024 bytes each.
 func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 	i, now := p.OutPort*8+p.Class, uint32(p.Now)
 	cost, priced := s.Config.Tables["pause_cost"][p.OutPort]
@@ -216,8 +214,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 	}
 }
 
-// beginOnTofino: the average wait is written down by the copy that tells of it,
-// on its way to ingress.
+// beginOnTofino stores the average wait when the report of it passes egress.
 func beginOnTofino(s *model.Switch, p *model.Packet) {
 	if p.Reported["held"] == 1 {
 		s.Note("average wait")
@@ -225,17 +222,17 @@ func beginOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// messageOnTofino makes a copy into a message to leave a path. What it was a
-// copy of follows, but for Ethernet's header.
+// messageOnTofino makes a copy into a message that a path is kicked out. The copied
+// packet follows, without Ethernet's header.
 func messageOnTofino(_ *model.Switch, p *model.Packet) { kickOutFrame(p, p.Raw[14:]) }
 
-// readOnTofino is what the destination leaf keeps of a header, to echo it. A
-// probe ends there.
+// readOnTofino stores the values of a header at the destination leaf, which echoes
+// them. A probe ends there.
 func readOnTofino(s *model.Switch, p *model.Packet) {
 	h := p.Fabric
 	p.Meta["read"], p.Meta["probe"] = 1, h["probe"]
 	if h["probe"] == 1 {
-		p.End()
+		p.Ends = true
 	}
 	if h["stamped"] == 1 {
 		leaf := int(h["src_leaf"]) & (s.Leaves - 1)
@@ -244,8 +241,8 @@ func readOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// writeOnTofino is what the source leaf writes. A probe takes no echo along: it
-// may end here.
+// writeOnTofino writes the header at the source leaf. A probe gets no echo: it may
+// be dropped here.
 func writeOnTofino(s *model.Switch, p *model.Packet) {
 	if s.Config.Leaf < 0 {
 		return
@@ -253,7 +250,7 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 	h, leaf, now := p.Fabric, int(p.Leaf), s.Clock(p)
 	p.Meta["written"] = 1
 	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Keep["tolerable"]
-	h["echo_load"] = *s.Cell("echo_load", leaf) // of what was echoed last, if nothing is
+	h["echo_load"] = *s.Cell("echo_load", leaf) // without an echo, that of the last one
 	if last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path)); model.Since(uint32(*last), now, uint32(s.Setting("leaf_role", "interval"))) {
 		s.Note("stamp")
 		h["stamped"], h["stamp"], *last = 1, int64(now), int64(now)
@@ -265,32 +262,32 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 	s.Echo(p, int64(now))
 }
 
-// departOnTofino has the packet pay for its wait, and tells ingress what to
-// expect: t_avgST or t_pd, which is what the packet leaves behind.
+// departOnTofino reduces t_td of a packet by its wait, and reports the expected wait
+// to ingress: the larger of t_avgST and t_pd, of the queue behind the packet.
 func departOnTofino(s *model.Switch, p *model.Packet) {
 	const parts = 20
 	load := s.SentPart(p, parts) * 255 / parts
 	h := p.Fabric
-	if p.Probe { // a copy that does not measure its path ends
-		if p.Meta["written"] == 0 && h != nil { // of a stranger's packet, with a header in it
+	if p.Probe { // a copy without a stamp is dropped
+		if p.Meta["written"] == 0 && h != nil { // the packet came with a header
 			h["probe"], h["tolerable"] = 1, 1<<32-1
 		}
 		if p.Meta["written"] == 0 || h["stamped"] == 0 {
-			p.End()
+			p.Ends = true
 		}
 	}
 	p.Probe = p.Probe || p.Meta["probe"] == 1 || h != nil && h["probe"] == 1
-	avg, held := Sojourn{*s.Cell("sojourn", p.OutPort*8+p.Class)}, false
+	average, held := *s.Cell("sojourn", p.OutPort*8+p.Class), false
 	if h != nil {
 		if held = s.HeldUp(p); held {
 			s.Note("held up")
-			h["tolerable"] = avg.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
+			h["tolerable"] = Sojourn{&average}.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
 		}
 		h["load"] = max(h["load"], load)
 	}
 	if s.Config.Tables["link"][p.OutPort]["weight"] == 0 || !s.Due(p) {
 		return
 	}
-	p.Report(true, "port:16 held:8 average:32 expected:32", model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(avg.Avg)),
-		"expected": int64(max(uint32(avg.Avg), uint32(p.Behind)*s.CellTime(p.OutPort)))})
+	p.Report(true, "port:16 held:8 average:32 expected:32", model.Fields{"port": int64(p.OutPort), "held": model.Bit(held), "average": int64(uint32(average)),
+		"expected": int64(max(uint32(average), uint32(p.Behind)*s.CellTime(p.OutPort)))})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package presto models Presto: flowcells of 64 KB that go in turn.
+// Package presto models Presto: flowcells of 64 KB take the paths in turn.
 package presto
 
 import "github.com/pauseless/pauseless/internal/model"
@@ -16,7 +16,7 @@ func init() {
 		}})
 }
 
-// A Flowcell is what Presto keeps for one flow.
+// A Flowcell is the state of one flow.
 type Flowcell struct {
 	Known bool // the flow has sent before
 	Bytes model.Bytes
@@ -25,7 +25,7 @@ type Flowcell struct {
 
 // Packet is Presto's algorithm 1 (flowcell creation, section 3.1): a packet
 // that would make the flowcell larger than the threshold starts the next one,
-// on the next path. The first flowcell goes the path start.
+// on the next path. The path of the first flowcell is start.
 func (f *Flowcell) Packet(length, threshold model.Bytes, start model.Path, n int) model.Path {
 	full := f.Bytes+length > threshold // line 1
 	if full {
@@ -36,7 +36,7 @@ func (f *Flowcell) Packet(length, threshold model.Bytes, start model.Path, n int
 	switch {
 	case !f.Known:
 		f.Known, f.Path = true, start
-	case full || f.Path >= n: // or the path is not there any more
+	case full || f.Path >= n: // or the path does not exist any more
 		f.Path = model.InTurn(min(f.Path, n-1), n) // line 3
 	}
 	return f.Path
@@ -54,12 +54,12 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	return f.Path
 }
 
-// chooseOnTofino is algorithm 1, but that a flowcell ends with the packet that
-// makes it longer than the threshold: the register compares before it adds.
-// Who is not known and whose first flowcell is full goes to path 0.
+// chooseOnTofino is algorithm 1, but a flowcell ends with the packet that makes it
+// longer than the threshold: the register compares before it adds. An unknown flow
+// whose first flowcell is full takes path 0.
 func chooseOnTofino(s *model.Switch, p *model.Packet, bytes, path *int64, size model.Bytes) model.Path {
 	length := p.Length // without Ethernet
-	if p.IP != nil && s.Recirculate == 0 {
+	if p.IP != nil && s.RecirculationPort == 0 {
 		length += 14
 	}
 	switch full := *bytes > size; {

@@ -6,8 +6,8 @@ import "github.com/pauseless/pauseless/internal/model"
 
 // Section IV for a packet: windows, the limit on recirculation, faults.
 
-// window is what the registers say of the window that runs, and of the one before.
-// What they say of a port is of this window only if port_window is its start.
+// window is the present window in the registers, and the result of the previous one.
+// The registers of a port are about this window only if port_window is its start.
 func window(s *model.Switch) (Window, FailureDetector) {
 	w := Window{Start: *s.Cell("window_start", 0), Length: *s.Cell("window_length", 0), Budget: *s.Cell("window_budget", 0),
 		Packets: *s.Cell("window_packets", 0), Passes: *s.Cell("window_passes", 0), PerPort: map[int]int64{}}
@@ -30,8 +30,8 @@ func setWindow(s *model.Switch, w *Window, f *FailureDetector) {
 	*s.Cell("suspect_port", 0) = int64(f.Potential)
 }
 
-// settle has a window begin with packets of the ports that have passes, on average
-// so many quarters of a pass as window_passes was drawn.
+// settle makes the counts of a window consistent: packets are those of the ports,
+// and the average of their passes is 1 plus a quarter of what was drawn.
 func settle(s *model.Switch) {
 	if s.Tofino {
 		return
@@ -48,7 +48,7 @@ func settle(s *model.Switch) {
 	setWindow(s, &w, &f)
 }
 
-// avoidFaulty takes the next path in turn that is in use.
+// avoidFaulty takes the next path in turn that is not faulty.
 func avoidFaulty(s *model.Switch, p *model.Packet) {
 	faulty := model.Unmask(*s.Cell("faulty", 0), s.PathCells)
 	if !faulty[p.Path] {
@@ -92,14 +92,13 @@ func mayRecirculate(s *model.Switch, p *model.Packet, trc, diff model.Time) bool
 	return true
 }
 
-// mtu is the MTU of Eq. 5, of which the program has what 2^32 bytes are of it,
-// rounded up.
+// mtu is the MTU of Eq. 5. The program has 2^32 divided by it, rounded up.
 func mtu(s *model.Switch) model.Bytes {
 	per := s.Setting("Stoprecir", "per_mtu")
 	return (1<<32 + per - 1) / per
 }
 
-// qPFC is Q_PFC of Eq. 5: as it is set, or as it is now.
+// qPFC is Q_PFC of Eq. 5: as configured, or as it is now.
 func qPFC(s *model.Switch, p *model.Packet) model.Bytes {
 	if !s.Is("shared_buffer") {
 		return s.Setting("Stoprecir", "xoff")
@@ -115,10 +114,8 @@ var windowRegisters = map[string]model.Register{
 		}
 		return g.PathMask(paths)
 	}},
-	// A window that begins now would have to have ended: its length may be zero.
-	"window_start": {Init: func(s *model.Switch, _ int) int64 { return s.Start() },
-		Draw: func(g *model.Drawer, i int) int64 { return min(g.Past(i), g.Now-1) }},
-	"window_length": {Duration: true},
+	// No window begins now: its length may be zero.
+	"window_start":  {Draw: func(g *model.Drawer, i int) int64 { return min(g.Past(i), g.Now-1) }},
 	"window_budget": {Most: 5},
 	"window_passes": {Most: 40},
 	"port_passes": {Draw: func(g *model.Drawer, i int) int64 {
@@ -127,7 +124,7 @@ var windowRegisters = map[string]model.Register{
 		}
 		return g.UpTo(3)
 	}},
-	// Without a packet in the window it does not matter.
+	// Without a packet in the window, it does not matter.
 	"top_port": {Get: func(s *model.Switch, _ int) (int64, bool) {
 		return *s.Cell("top_port", 0), *s.Cell("top_passes", 0) > 0
 	}},

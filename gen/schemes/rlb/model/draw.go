@@ -4,7 +4,7 @@ package rlb
 
 import "github.com/pauseless/pauseless/internal/model"
 
-// How the registers of a program are drawn, and compared with the model.
+// How registers are drawn, and compared with the model.
 
 var registers = map[string]model.Register{
 	"warned_until": {
@@ -20,9 +20,8 @@ var registers = map[string]model.Register{
 	"warned_all.since": {Draw: drawSince},
 }
 
-// warnedRow is a register of the paths that were warned of, in a row of
-// warned_until. The program forgets a warning that has run out when it next
-// looks.
+// warnedRow is a register of the warned paths in a row of warned_until. The program
+// removes an expired warning at its next access.
 func warnedRow(register string, row func(s *model.Switch, i int) int) model.Register {
 	return model.Register{
 		Draw: func(*model.Drawer, int) int64 { return 0 },
@@ -45,8 +44,8 @@ func warnedRow(register string, row func(s *model.Switch, i int) int) model.Regi
 		}}
 }
 
-// drawHeard draws what is heard on a Tofino: warned paths, and slow ones of up
-// to three classes; drawSince when its window began.
+// drawHeard draws the warned paths on a Tofino, and slow ones of up to three classes.
+// drawSince draws the start of their window.
 func drawHeard(g *model.Drawer, _ int) int64 {
 	v := int64(0)
 	for part := range 1 + SlowClasses {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rlb models RLB: a switch that predicts a pause warns the switches
-// before it, and source leaves move packets away from warned paths, without
-// reordering.
+// upstream, and source leaves reroute packets from warned paths without reordering
+// them.
 package rlb
 
 import "github.com/pauseless/pauseless/internal/model"
@@ -29,13 +29,13 @@ func init() {
 
 const kindWarning = 1
 
-// kinds of the messages that a switch makes.
+// Kinds of the messages that a switch makes: a warning, and the end of one.
 const (
 	warnMessage = iota
 	calmMessage
 )
 
-// warner is what the registers say of an ingress queue.
+// warner is the state of an ingress queue in the registers.
 func warner(s *model.Switch, i int) *Warner {
 	return &Warner{Slope{*s.Cell("sampled_qlen", i), *s.Cell("sampled_at", i)}, *s.Cell("warning_on", i) == 1}
 }
@@ -44,8 +44,8 @@ func setWarner(s *model.Switch, i int, w *Warner) {
 	*s.Cell("sampled_qlen", i), *s.Cell("sampled_at", i), *s.Cell("warning_on", i) = w.Q, w.T, model.Bit(w.Warned)
 }
 
-// predict asks whether a packet is to warn its sender. Where the program itself
-// sends PAUSE frames, the packet may warn between two looks.
+// predict sends a warning to the previous switch, if one is due. Where the program
+// itself sends PAUSE frames, one may be due between two samples.
 func predict(s *model.Switch, p *model.Packet) {
 	if s.Is("shared_buffer") {
 		predictMoving(s, p)
@@ -80,8 +80,7 @@ func predict(s *model.Switch, p *model.Packet) {
 	setWarner(s, i, w)
 }
 
-// calm takes a warning back when the queue has become short. A packet is copied
-// once.
+// calm ends a warning when the queue has become short.
 func calm(s *model.Switch, p *model.Packet) {
 	switch {
 	case p.Counted == 0:
@@ -117,7 +116,7 @@ func reroute(s *model.Switch, p *model.Packet) {
 	to := func(q model.Path) { p.Path, p.OutPort = q, p.First+q }
 	initial := p.Path
 	a := Alg1{
-		// A path that is out of use is none that a packet may go on.
+		// A packet may not take a faulty path.
 		Warned: func(q model.Path) bool { return warned(q) || q != initial && faulty[q] },
 		RTT:    rtt,
 		Known: func(q model.Path) bool {
@@ -163,16 +162,16 @@ func reroute(s *model.Switch, p *model.Packet) {
 }
 
 // message makes a copy into a warning, or into the end of one. Where the program
-// itself sends PAUSE frames, the end is sent only if it is still one.
+// itself sends PAUSE frames, the end is sent only if the queue is still short.
 func message(s *model.Switch, p *model.Packet) {
-	m, port := p.Message(), p.Queue.Port
+	m, port := p.Message, p.Queue.Port
 	if i := s.QueueCell(port, int(m.V["class"])); m.Kind == calmMessage && s.Is("pfc_emulated") {
 		w := warner(s, i)
 		over := w.Over(m.V["calm"], *s.Cell("ingress_qlen", i))
 		setWarner(s, i, w)
 		if !over {
 			s.Note("warning stands")
-			p.End()
+			p.Ends = true
 			return
 		}
 	}
@@ -182,14 +181,14 @@ func message(s *model.Switch, p *model.Packet) {
 func warning(s *model.Switch, p *model.Packet, port int, class int64, on bool, rest []byte) {
 	c, ok := s.Config.Tables["cnm_out"][port]
 	if !ok {
-		p.End()
+		p.Ends = true
 		return
 	}
 	p.ToNeighbour(uint64(c["mac"]), model.Fields{"kind": kindWarning, "priority": class, "active": model.Bit(on), "hops": c["hops"],
-		"origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": holdOf(s, p.Message(), c)}, rest)
+		"origin": c["switch_id"], "port": int64(port), "scope": c["scope"], "hold": holdOf(s, p.Message, c)}, rest)
 	if s.Tofino {
 		s.Counted["warnings_sent"]++
 	} else {
-		p.Cut(60)
+		p.Limit = 60
 	}
 }

@@ -89,12 +89,12 @@ func TestWarnerSpeaksOncePerInterval(t *testing.T) {
 
 func TestWarningsKeepScopeAndExpire(t *testing.T) {
 	s := model.NewSwitch(model.NewProgram(&manifest.Manifest{Sizes: manifest.Sizes{Leaves: 9, Paths: 8}}),
-		&model.Config{Tables: map[string]model.Entries{"fabric_port": {1: {"path": 5}, 2: {"path": 6, "relay_group": 4}}}}, 0, 0)
+		&model.Config{Tables: map[string]model.Entries{"fabric_port": {1: {"path": 5}, 2: {"path": 6, "relay_group": 4}}}}, nil, 0)
 	heard := func(port int, now model.Time, c model.Fields) (relayed bool) {
 		s.Now, c["kind"] = now, kindWarning
-		var o model.Outcome
-		hear(s, &model.Packet{Frame: &model.Frame{Local: c}, InPort: port, Now: now, Outcome: &o})
-		return o.Group == 4
+		p := &model.Packet{Frame: &model.Frame{Local: c}, InPort: port, Now: now}
+		hear(s, p)
+		return p.Group == 4
 	}
 	warned := func(path model.Path, leaf int64, now model.Time) bool { s.Now = now; return warned(s, path, leaf) }
 

@@ -13,7 +13,7 @@ func Eq3(qPFC, dC model.Bytes, n int64) (low, high model.Bytes) {
 	return dC, qPFC - dC*(n-1)
 }
 
-// WarningThreshold is the Q_th used if nobody sets one.
+// WarningThreshold is the default of Q_th.
 //
 // Reading: the upper end of Eq. 3, but not below the lower end, which it is
 // for large n.
@@ -34,7 +34,7 @@ type Predictor struct {
 	Horizon    model.Time  // warn if Q_PFC would be reached within this time
 }
 
-// A Slope is what the switch remembers of an ingress port between packets.
+// A Slope is the state of an ingress port between packets.
 type Slope struct {
 	Q model.Bytes // queue length when the interval began
 	T model.Time  // when it began
@@ -76,9 +76,9 @@ type Warner struct {
 // Arrive is called for each packet that arrives, with the queue that it makes.
 // It reports whether a warning is to be sent.
 //
-// Reading: packets drive the clock. An interval ends with the first packet
-// that comes Δt or more after its start; then the prediction is made, a
-// warning goes out, if any, and the next interval starts.
+// Reading: an interval ends with the first packet that arrives Δt or more after its
+// start. Then the prediction is made, a warning is sent if need be, and the next
+// interval starts.
 func (w *Warner) Arrive(p *Predictor, q model.Bytes, now model.Time) bool {
 	if now-w.T < p.Dt {
 		return false
@@ -90,12 +90,12 @@ func (w *Warner) Arrive(p *Predictor, q model.Bytes, now model.Time) bool {
 }
 
 // Rises is called for each packet that arrives where the program itself sends
-// PAUSE frames. It reports whether a warning is due for the packet alone, whose
-// arrival makes the queue as long as Q_th.
+// PAUSE frames. It reports whether a warning is due because this packet makes the
+// queue as long as Q_th.
 //
-// Ours: in the paper the traffic manager pauses, later than the program sees
-// the queue. A program that pauses at any packet, but predicts only once per
-// interval, would pause before it warns.
+// Ours: in the paper, the traffic manager pauses, after the program has seen the
+// queue. A program that may pause at any packet, but predicts once per interval,
+// would pause before it warns.
 func (w *Warner) Rises(p *Predictor, before, after model.Bytes) bool {
 	if before >= p.Qth || after < p.Qth {
 		return false
@@ -105,11 +105,11 @@ func (w *Warner) Rises(p *Predictor, before, after model.Bytes) bool {
 }
 
 // Depart is called for each packet that leaves, with the queue before and
-// after it. It reports whether a warning is to be taken back: when the queue
-// falls below calm, half of Q_th.
+// after it. It reports whether a warning ends: when the queue falls below calm, half
+// of Q_th.
 //
-// Reading: a warning that was sent while the queue was that short already, for
-// its slope, is not taken back but expires.
+// Reading: a warning that was sent for the slope of a queue already below calm is not
+// ended, but expires.
 func (w *Warner) Depart(calm, before, after model.Bytes) bool {
 	if !w.Warned || before < calm || after >= calm {
 		return false
@@ -118,9 +118,8 @@ func (w *Warner) Depart(calm, before, after model.Bytes) bool {
 	return true
 }
 
-// Over is called where a warning that was taken back is about to be said to be
-// over, with the queue as it is then. It reports whether that is still so. If
-// the queue is as long as calm again, the warning stands.
+// Over is called when the message that ends a warning is sent, with the present
+// queue. It reports whether the queue is still short. Otherwise the warning stays.
 //
 // Ours, for BMv2: its ingress and egress are threads, and messages wait in a
 // queue. A new warning may have been sent meanwhile.
@@ -132,8 +131,8 @@ func (w *Warner) Over(calm, q model.Bytes) bool {
 // ScopeAll is the scope of a warning about packets to any leaf.
 const ScopeAll = 0xffff
 
-// warnedUntil is until when packets to a leaf, or to all, should stay away from
-// a path of this switch; 0 without a warning.
+// warnedUntil is the end of a warning about a path of this switch for packets to a
+// leaf, or to all; 0 without a warning.
 func warnedUntil(s *model.Switch, path model.Path, scope int64) *model.Time {
 	if scope == ScopeAll {
 		scope = int64(s.Leaves)
@@ -141,20 +140,19 @@ func warnedUntil(s *model.Switch, path model.Path, scope int64) *model.Time {
 	return s.Cell("warned_until", int(scope)*s.PathCells+path)
 }
 
-// warned reports h_PFC of a path to a leaf. A warning counts until its hold time
-// is over.
+// warned reports h_PFC of a path to a leaf. A warning is active for its hold time.
 func warned(s *model.Switch, path model.Path, leaf int64) bool {
 	return s.Now < *warnedUntil(s, path, ScopeAll) || s.Now < *warnedUntil(s, path, leaf)
 }
 
-// hear takes in a message of a neighbour at the port that leads to it, which is
-// the egress port that its predicted ingress port hangs on, and passes it on.
+// hear processes a message of a neighbour, and relays it. It arrives at the egress
+// port that is connected to the ingress port of the prediction.
 func hear(s *model.Switch, p *model.Packet) {
 	m := p.Local
 	if m == nil || m["kind"] != kindWarning {
 		return
 	}
-	p.End()
+	p.Ends = true
 	n, _ := s.Config.Neighbour(p.InPort)
 	if scope := m["scope"]; scope == ScopeAll || scope < int64(s.Leaves) {
 		*warnedUntil(s, model.Path(n["path"]), scope) = model.Bit(m["active"] == 1) * (s.Now + m["hold"])
@@ -162,9 +160,9 @@ func hear(s *model.Switch, p *model.Packet) {
 	relay(s, p, int(n["relay_group"]))
 }
 
-// relay is hop-by-hop propagation, as far as a message has hops left. A leaf
-// warns of packets on their way to itself, so its message keeps its scope when a
-// spine passes it on to the other leaves.
+// relay is hop-by-hop propagation, while a message has hops left. A leaf warns of
+// packets to itself, so its message keeps its scope when a spine relays it to the
+// other leaves.
 func relay(s *model.Switch, p *model.Packet, group int) {
 	if group != 0 && p.Local["hops"] != 0 {
 		s.Note("warning passed on")

@@ -6,9 +6,8 @@ import "github.com/pauseless/pauseless/internal/model"
 
 // RLB, section IV: over-recirculation prevention under switch failures.
 
-// TRC is the recirculation delay: the queueing delay of the recirculation
-// queue (section V), whose bytes take byteTime each, and what an empty one
-// takes.
+// TRC is the recirculation delay: the queueing delay of the recirculation queue
+// (section V), with byteTime for a byte, and the time of a pass without a queue.
 func TRC(queue model.Bytes, byteTime model.Ratio, passThrough model.Time) model.Time {
 	return byteTime.Times(queue) + passThrough
 }
@@ -17,9 +16,9 @@ func TRC(queue model.Bytes, byteTime model.Ratio, passThrough model.Time) model.
 // t_rc: ⌊(Q_PFC − q − inflow) / MTU⌋, where inflow is Σ∫v_i − t_rc·v_r with
 // every rate at most the link's: n·C·t_rc − C·t_rc.
 //
-// Reading: the paper divides bytes by the time t_rc; the number of packets
-// that the remaining buffer has room for is bytes divided by packet size. The
-// queue q, which Eq. 4 limits, is already in the buffer.
+// Reading: the paper divides bytes by the time t_rc; the number of packets that fit
+// into the free buffer is bytes divided by packet size. The queue q, which Eq. 4
+// limits, is already in the buffer.
 func Eq5(qPFC, q, inflow, mtu model.Bytes) int64 { return max(0, qPFC-q-inflow) / mtu }
 
 // Eq6 reports whether a packet that has been recirculated for accumulated
@@ -28,9 +27,9 @@ func Eq6(accumulated, lastTRC, diff model.Time) bool {
 	return accumulated+lastTRC <= diff
 }
 
-// A Window is one t_rc[i], and what happened in it. Times are cut into
-// windows by the packets that want to recirculate: the first that comes when a
-// window is over opens the next one, which lasts t_rc as it is then.
+// A Window is one t_rc[i], and the recirculations in it. The first packet that would
+// recirculate after the end of a window opens the next one, of the length of t_rc at
+// that time.
 type Window struct {
 	Start, Length model.Time
 	Budget        int64 // N_rc, computed when the window was opened
@@ -49,15 +48,14 @@ type FailureDetector struct {
 	Potential int
 }
 
-// Close ends a window. next is true if the one that follows is adjacent: if
-// whole t_rc pass without a recirculation, there is nothing to average in
-// them, and line 12 clears the counts. It reports the faulty port, if there is
-// one.
+// Close ends a window. adjacent is true if the next one follows at once: in a t_rc
+// without a recirculation there is nothing to average, and line 12 clears the counts.
+// Close reports the faulty port, if there is one.
 //
 // Readings: the average is over the packets that were recirculated. A port is
-// faulty when it has the highest count twice running ("if this port remains
-// the one with the highest packet recirculation count"), so another port in
-// between starts the count again. Of ports with the same count the lowest
+// faulty when it has the highest count in two consecutive windows ("if this port
+// remains the one with the highest packet recirculation count"). Another port in
+// between restarts the count. Of ports with the same count, the one with the lowest
 // number is identified.
 func (f *FailureDetector) Close(w *Window, adjacent bool) (faulty int, found bool) {
 	if w.Passes*f.NRCDen <= f.NRCNum*w.Packets { // line 3: Rc_avg > N_rc, else line 12

@@ -6,7 +6,7 @@ import "github.com/pauseless/pauseless/internal/model"
 
 // RLB, section III-B.2, Algorithm 1: rerouting without packet reordering.
 
-// FwdFlag is fwd.flag of section V: what the tables make of a packet.
+// FwdFlag is fwd.flag of section V: the result of the tables for a packet.
 type FwdFlag int
 
 // Values of FwdFlag.
@@ -16,14 +16,13 @@ const (
 	Recirculated
 )
 
-// Alg1 is the view of the paths that Algorithm 1 has for one packet.
+// Alg1 is the state of the paths for Algorithm 1 and one packet.
 type Alg1 struct {
 	Warned func(model.Path) bool       // p.h_PFC
 	RTT    func(model.Path) model.Time // p.t_RTT
-	// Known reports whether the RTT of a path was measured, and if there is a limit of
-	// its age, not longer ago.
+	// Known reports whether the RTT of a path was measured, and is not too old.
 	Known func(model.Path) bool
-	// Next gives the base scheme's next choice, warned or not, and Free the best
+	// Next returns the base scheme's next choice, warned or not, and Free the best
 	// without a warning; they report false if there is none.
 	Next, Free func() (model.Path, bool)
 	TRC        model.Time // t_rc
@@ -36,17 +35,17 @@ type Alg1 struct {
 type Decision struct {
 	Path model.Path
 	Flag FwdFlag
-	// Warned is true if the packet goes a path that has a warning.
+	// Warned is true if the path has a warning.
 	Warned bool
 }
 
 // Route is Algorithm 1 for one packet with the initial path.
 //
 // Readings: the loop of lines 3 to 8 goes on "until choosing an appropriate
-// path". Its second turn, for a path p_s that is warned itself, asks the base
-// for the best of its choices without a warning, instead of asking for one
-// after the other; if there is none, the packet keeps the initial path. The
-// t_RTT of a path that was never measured is not known to be small.
+// path". In its second iteration, for a path p_s that is warned itself, p_s is the
+// best of the base's choices without a warning, instead of one choice after the
+// other; if there is none, the packet keeps the initial path. The t_RTT of a path that
+// was never measured does not count as small.
 // If section IV-B.1 forbids to recirculate, "the packet is directed to the
 // optimal path rather than recirculating".
 func (a *Alg1) Route(initial model.Path) Decision {

@@ -9,19 +9,19 @@ import (
 	"github.com/pauseless/pauseless/internal/model"
 )
 
-// RLB on a Tofino (docs/tofino.md): a queue is held against one threshold,
-// egress tells of departures, warnings of a window of time run out together, a
-// path's round trips are slow or not, and the other path is the next free one
-// in turn. Section IV has windows of fixed length, round trips by classes, and
-// one packet at a time as evidence.
+// RLB on a Tofino (docs/tofino.md): a queue is compared with one threshold, egress
+// reports departures, warnings of a window of time expire together, a path's round
+// trips are slow or not, and the other path is the next free one in turn. For section
+// IV, windows have a fixed length, round trips have classes, and faults follow from
+// single packets.
 
 func adaptive(s *model.Switch) bool { return s.Is("rlb_adaptive") }
 
-// forget is after how long an ingress queue counts as empty.
+// forget is the time without a sample after which an ingress queue counts as empty.
 const forget = 10_000_000
 
-// countOnTofino counts a packet that has a route the first time, and warns if its
-// queue is watched. With section IV each pass looks.
+// countOnTofino counts a packet with a route on its first pass, and warns if need be.
+// With section IV, each pass samples the queue.
 func countOnTofino(s *model.Switch, p *model.Packet) {
 	if p.Passes == 0 {
 		p.Keep["since"] = p.Now
@@ -34,10 +34,10 @@ func countOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// countBytes adds bytes, below zero for departures, to an ingress queue. A queue
-// that nobody has looked at for 10 ms was empty. Only if it is time to look, the
-// queue is held against the threshold. With section IV all packets look, one in
-// eight warns, and departures do not make a queue be forgotten.
+// countBytes adds bytes to an ingress queue, less than zero for departures. A queue
+// without a sample for 10 ms counts as empty. The queue is compared with the
+// threshold once in an interval. With section IV, all packets sample it, one in eight
+// may warn, and departures never empty a queue.
 func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32) {
 	i, now := port*8+class, uint32(p.Now)
 	_, watched := s.Config.Tables["Readqlen"][i]
@@ -66,7 +66,7 @@ func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32)
 		p.QueueIn = int64(queue)
 	}
 	x, ok := s.Config.Tables["predict"][i]
-	// A warning that is heard is no packet to warn by.
+	// A warning of a neighbour cannot be copied to make another.
 	if ok && watched && p.Local == nil && int32(uint32(x["warn_at"])-uint32(p.QueueIn)) < 0 {
 		s.Note("warning")
 		v := model.Fields{"class": int64(class), "port": int64(port)}
@@ -74,12 +74,12 @@ func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32)
 	}
 }
 
-// What was heard of the paths to a leaf, a bit each, in a window of time that
-// began with the first of it: in its lowest bits the paths that were warned of,
-// the first at the left, above them those that are slow, with section IV a part
-// for each class. All of it runs out together.
+// A register has the state of the paths to a leaf, a bit each, in a window of time
+// that begins with the first message: the lowest bits are the warned paths, path 0 at
+// the left, and above them are the slow paths, with section IV a part for each class.
+// All bits expire together.
 
-// note adds to it, or begins a window if the earlier one is over.
+// note adds bits, or begins a window if the earlier one is over.
 func note(s *model.Switch, register string, i int, now, after, bits uint32) {
 	if paths := s.Word(register+".paths", i); now-s.Word(register+".since", i) > after {
 		s.SetWord(register+".paths", i, bits)
@@ -89,7 +89,7 @@ func note(s *model.Switch, register string, i int, now, after, bits uint32) {
 	}
 }
 
-// look returns what is known of the paths now.
+// look returns the present state of the paths.
 func look(s *model.Switch, register string, i int, now uint32) uint32 {
 	if now-s.Word(register+".since", i) <= uint32(s.Constant("HOLD")) {
 		return s.Word(register+".paths", i)
@@ -105,10 +105,10 @@ func bitOf(s *model.Switch, path model.Path) uint32 {
 	return 0
 }
 
-// hearOnTofino takes in what egress tells of departures, and a message of a
-// neighbour, which it passes on to a group.
+// hearOnTofino processes egress's report of departures, and a message of a
+// neighbour, which it relays to a group.
 func hearOnTofino(s *model.Switch, p *model.Packet) {
-	p.End()
+	p.Ends = true
 	if p.Reported != nil {
 		countBytes(s, p, int(p.Reported["in_port"]), p.Class, uint32(p.Reported["departed"]))
 		return
@@ -126,15 +126,16 @@ func hearOnTofino(s *model.Switch, p *model.Packet) {
 	relay(s, p, int(n["relay_group"]))
 }
 
-// SlowClasses is how many classes of long round trips there are: longer than
-// the base RTT by more than so many times the time of a recirculation. Without
-// section IV there is one.
+// slowTrips are classes of long round trips: longer than the base RTT by more than so
+// many recirculations. Without section IV, there is only the first.
+var slowTrips = [...]int{1, 4, 16}
+
+// SlowClasses is the number of classes.
 const SlowClasses = len(slowTrips)
 
-// learnOnTofino is what a leaf takes from the echo of its stamp: whether the
-// path in its lowest bits is slow. With section IV half of the packets, by bit 3
-// of their time, put the path into the classes that it is late for, the others
-// take it out of the rest.
+// learnOnTofino reads the echo of a stamp: whether the path in its lowest bits is
+// slow. With section IV, half of the packets, by bit 3 of their time, add the path to
+// the classes for which it is late, the others remove it from the rest.
 func learnOnTofino(s *model.Switch, p *model.Packet) {
 	h, now := p.Fabric, uint32(p.Now)
 	if h["echoed"] == 0 {
@@ -163,9 +164,9 @@ func learnOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// worth is Eq. 6's right side for two paths, less the recirculation that is yet
-// to come, which takes trc: what another path is slower by than one that is not
-// slow. It reports false if the other is not slow, or both are.
+// worth is the right side of Eq. 6 less the next recirculation, which takes trc: by
+// how much the other path is slower than a path. It reports false if the other is not
+// slow, or both are.
 func worth(s *model.Switch, heard uint32, path, other model.Path, trc int64) (worth int64, slower bool) {
 	slow := func(class int) uint32 { return heard >> ((class + 1) * s.PathCells) & (1<<s.PathCells - 1) }
 	classes := 1
@@ -180,8 +181,8 @@ func worth(s *model.Switch, heard uint32, path, other model.Path, trc int64) (wo
 	return 0, false
 }
 
-// rerouteOnTofino is Algorithm 1 for a packet that has a choice. Its round trips
-// are by classes: only whether the other path is slower counts.
+// rerouteOnTofino is Algorithm 1 for a packet that has a choice. Round trips have
+// classes: it only matters whether the other path is slower.
 func rerouteOnTofino(s *model.Switch, p *model.Packet) {
 	now, other := uint32(p.Now), 0
 	heard := look(s, "warned", int(p.Leaf), now)
@@ -215,7 +216,7 @@ func rerouteOnTofino(s *model.Switch, p *model.Packet) {
 		s.Note("recirculation")
 		s.Counted["recirculations"]++
 		p.Passes++
-		p.Again, p.OutPort = true, s.Recirculate
+		p.Again, p.OutPort = true, s.RecirculationPort
 	case d.Flag == Rerouted:
 		s.Note("reroute")
 		s.Counted["reroutes"]++
@@ -224,8 +225,8 @@ func rerouteOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// limit is section IV-B.1: Eq. 5 for a window of 1024 ns, in packets of a power
-// of two of bytes, and Eq. 6.
+// limit is section IV-B.1: Eq. 5 for a window of 1024 ns, in packets whose size is a
+// power of two, and Eq. 6.
 func limit(s *model.Switch, p *model.Packet, heard uint32, other *model.Path) func() bool {
 	const windowBits = 10
 	packets, number := s.Cell("window_packets.packets", 0), s.Cell("window_packets.number", 0)
@@ -254,10 +255,10 @@ func limit(s *model.Switch, p *model.Packet, heard uint32, other *model.Path) fu
 	}
 }
 
-// findFault is algorithm 2 for a packet; it returns the paths that are out of
-// use. A packet that recirculated for a port more often than the average allows
-// is evidence: the port is faulty if it was suspected in the window of 65 µs
-// before, and no other since.
+// findFault is Algorithm 2 for a packet; it returns the faulty paths. A packet that
+// recirculated for a port more often than the average allows makes the port suspect.
+// The port is faulty if it was suspect in the previous window of 65 µs, and no other
+// since.
 func findFault(s *model.Switch, p *model.Packet) uint32 {
 	const windowBits = 16
 	if int64(p.Passes) > s.Setting("Stoprecir", "average") {
@@ -274,24 +275,25 @@ func findFault(s *model.Switch, p *model.Packet) uint32 {
 	return s.Word("faulty", 0)
 }
 
-// beginOnTofino draws the number by which a packet is stamped, for copies and
-// what recirculates too. Where there are other messages, a condition is before.
+// beginOnTofino draws the number that decides whether a packet is stamped. Where
+// switches send messages to senders, it is not drawn for copies and packets that
+// recirculate.
 func beginOnTofino(s *model.Switch, p *model.Packet) {
-	packet := p.Reported == nil && p.Message() == nil && p.Queue.Port != manifest.TofinoRecirculation
+	packet := p.Reported == nil && p.Message == nil && p.Queue.Port != manifest.TofinoRecirculation
 	if packet || !s.NotifiesSenders() {
 		p.Meta["chance"] = s.Below(8)
 	}
 }
 
-// readOnTofino is what egress of the destination leaf takes from the header.
+// readOnTofino reads the header in egress of the destination leaf.
 func readOnTofino(s *model.Switch, p *model.Packet) {
 	if h := p.Fabric; h["stamped"] == 1 {
 		*s.Cell("echo_age", int(h["src_leaf"])&(s.Leaves-1)) = int64(s.Clock(p) - uint32(h["stamp"]))
 	}
 }
 
-// writeOnTofino is what the source leaf writes. What is no stamp, or no echo, is
-// not said to be one.
+// writeOnTofino writes the header at the source leaf. Flags tell whether stamp and
+// echo are valid.
 func writeOnTofino(s *model.Switch, p *model.Packet) {
 	now, age := s.Clock(p), s.Cell("echo_age", int(p.Leaf))
 	h := p.Fabric
@@ -303,8 +305,8 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 	}
 }
 
-// departOnTofino counts what leaves, and tells ingress what left before it,
-// unless that is 10 ms ago and its queue is forgotten.
+// departOnTofino counts departures, and reports earlier ones to ingress, unless they
+// are older than 10 ms: then the queue counts as empty.
 func departOnTofino(s *model.Switch, p *model.Packet) {
 	i, now, told := p.InPort*8+p.Class, s.Clock(p), uint32(0)
 	bytes := s.Word("departed.bytes", i)
@@ -319,12 +321,8 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 	p.Report(told != 0, "in_port:16 departed:32", model.Fields{"in_port": int64(p.InPort), "departed": int64(told)})
 }
 
-// messageOnTofino makes a copy into a warning. What it was a copy of follows.
+// messageOnTofino makes a copy into a warning. The copied packet follows.
 func messageOnTofino(s *model.Switch, p *model.Packet) {
-	v := p.Message().V
+	v := p.Message.V
 	warning(s, p, int(v["port"]), v["class"], true, p.Raw)
 }
-
-// slowTrips are by how many recirculations the round trip of a path must be
-// longer than the base RTT to be in each class of slow paths.
-var slowTrips = [...]int{1, 4, 16}
