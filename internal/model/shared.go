@@ -48,8 +48,8 @@ func init() {
 			"link_last":        {Draw: drawSent},
 		},
 		V1model: Stages{Depart: func(s *Switch, p *Packet) {
-			if e, known := s.Config.Tables["link"][p.Link]; known {
-				d := s.dre(p.Link)
+			if e, known := s.Config.Tables["link"][p.OutPort]; known {
+				d := s.dre(p.OutPort)
 				d.Packet(p.Left, uint(s.Units.LoadShift()), p.Whole, e["weight"])
 				p.Meta["load"] = *d.X
 			}
@@ -484,14 +484,14 @@ type Best struct {
 	Path  uint32
 }
 
-// News updates the value of a path. The path becomes the best one if it is no worse.
-// News reports whether the path is the best one.
-func (b *Best) News(path Path, value uint32) bool {
-	if value > b.Value && b.Path != uint32(path) {
-		return false
-	}
-	*b = Best{value, uint32(path)}
-	return true
+// News updates the value of a path in a register of the best path, which it returns.
+// The path becomes the best one if it is no worse.
+func (s *Switch) News(value, path string, i int, of Path, v uint32) Path {
+	return s.WithBest(value, path, i, func(b *Best) {
+		if v <= b.Value || b.Path == uint32(of) {
+			*b = Best{v, uint32(of)}
+		}
+	})
 }
 
 // WithBest changes the best path in a register and returns it.

@@ -77,7 +77,7 @@ func (s *Switch) ingress(p *Packet) (to Queue, forwarded bool) {
 		s.hearPFC(p)
 		return Queue{}, false
 	}
-	if _, known := s.Config.Neighbour(p.InPort); !known && (p.Local != nil || p.Fabric != nil) {
+	if _, known := s.Entry("fabric_port", p.InPort); !known && (p.Local != nil || p.Fabric != nil) {
 		return Queue{}, false
 	}
 	if s.run(Hear, p); p.Ends {
@@ -128,7 +128,7 @@ func (s *Switch) ingress(p *Packet) (to Queue, forwarded bool) {
 	} else {
 		s.settle(p)
 	}
-	return Queue{p.OutPort, p.Class}, s.Config.forwards(p.OutPort)
+	return Queue{p.OutPort, p.Class}, s.Config.Tables["Forward"][p.OutPort] != nil
 }
 
 // choose is line 2 of RLB's Algorithm 1, or all there is: the base scheme.
@@ -195,9 +195,8 @@ func (s *Switch) copyOf(p *Packet, data []byte) []*Packet {
 func (s *Switch) Egress(p *Packet) (o Departure, copied []*Packet) {
 	s.Now = p.Left
 	p.Ends, p.Meta, p.reports, p.report = false, map[string]int64{}, false, nil
-	p.Link = p.Queue.Port
-	if s.Tofino {
-		p.Link = p.OutPort
+	if !s.Tofino {
+		p.OutPort = p.Queue.Port
 	}
 	recirculates := s.RecirculationPort != 0 && p.Queue.Port == s.RecirculationPort || s.Tofino && p.Queue.Port == manifest.TofinoRecirculation
 	s.run(Begin, p)

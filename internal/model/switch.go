@@ -74,8 +74,9 @@ type Config struct {
 	Leaf   int64 // number of this leaf, −1 for another switch
 	Routes []Route
 	Groups map[int][]int // multicast groups
-	// Tables has the entries of the other tables: fabric_port of ports to other
-	// switches, Forward of ports that packets may leave by.
+	// Tables has the entries of the other tables. Those of fabric_port are ports to
+	// other switches, with the port's path and the group to which the neighbour's
+	// warnings are relayed, 0 for none. Those of Forward are ports for output.
 	Tables map[string]Entries
 }
 
@@ -101,16 +102,6 @@ type Route struct {
 
 // ToHost reports whether the route is that of a single host.
 func (r *Route) ToHost() bool { return r.Addr&0xff != 0 }
-
-// Neighbour is the entry of a port to another switch: the port's path, and the group
-// to which the neighbour's warnings are relayed, 0 for none.
-func (c *Config) Neighbour(port int) (a Args, known bool) {
-	a, known = c.Tables["fabric_port"][port]
-	return a, known
-}
-
-// forwards reports whether packets may leave by a port.
-func (c *Config) forwards(port int) bool { return c.Tables["Forward"][port] != nil }
 
 // Entry is a table's entry for a port or queue, or its default action.
 func (s *Switch) Entry(table string, i int) (Args, bool) {
@@ -194,8 +185,6 @@ type Packet struct {
 	// In egress: the length of the queue in units of the target when the packet
 	// came (on a Tofino) and now, both times, and the packet's length without
 	// and with the headers that ingress added for egress.
-	// Link is the port, on a Tofino by its number in the topology.
-	Link          int
 	Ahead, Behind int64
 	Came, Left    Time
 	FrameLen      Bytes

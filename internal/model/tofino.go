@@ -25,7 +25,7 @@ func (s *Switch) ingressTofino(p *Packet) (to Queue, forwarded bool) {
 
 	// Only switches may send the header between leaves and messages. Such packets of
 	// others are processed without them, and dropped.
-	_, known := s.Config.Neighbour(p.InPort)
+	_, known := s.Entry("fabric_port", p.InPort)
 	stranger := !known && (p.Local != nil || p.Fabric != nil)
 	destination := p.destination()
 	if stranger {
@@ -69,7 +69,7 @@ func (s *Switch) ingressTofino(p *Packet) (to Queue, forwarded bool) {
 	if to = (Queue{p.OutPort, p.Class}); p.Again {
 		to.Port = manifest.TofinoRecirculation
 	}
-	return to, !stranger && s.Config.forwards(p.OutPort)
+	return to, !stranger && s.Config.Tables["Forward"][p.OutPort] != nil
 }
 
 // header reads the header between leaves in egress, or writes it.

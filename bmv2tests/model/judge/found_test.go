@@ -11,18 +11,18 @@ import (
 	"github.com/pauseless/pauseless/internal/model"
 )
 
-// Errors that the judge found, by their smallest cases. Each names what was
-// wrong in the program.
+// Errors that the judge found, in their smallest cases. Each comment describes the
+// error of the program.
 
 // scene is a case written by hand: leaf 0 with hosts at ports 1 and 2, and
-// four ways to leaf 1, by ports 3 to 6. Tables have the entries below, or none.
+// four paths to leaf 1, by ports 3 to 6. Tables have the entries below, or none.
 type scene struct {
 	t *testing.T
 	j *Judge
 	c model.Case
 }
 
-// settings are default actions that scenes begin with.
+// settings are the default actions of a scene.
 var settings = map[string]model.Args{
 	"leaf_role": {"leaf": 0, "interval": 1 << 30}, "flowcell": {"size": 64_000}, "flowlet": {"gap": 100_000, "age": 1 << 30},
 	"Compath":    {"pass_time": 1000, "byte_time": 82, "fresh": 1 << 31},
@@ -72,13 +72,13 @@ func (s *scene) entry(table string, index int, args model.Args) *scene {
 	return s
 }
 
-// neighbour has a switch at a port, which is a path, and a group that receives
-// its warnings.
+// neighbour connects a switch to a port, which is a path, with a group to which its
+// warnings are relayed.
 func (s *scene) neighbour(port, path, group int) *scene {
 	return s.entry("fabric_port", port, model.Args{"path": int64(path), "relay_group": int64(group)})
 }
 
-// above puts the switch above the leaves: it has no number.
+// above makes the switch one above the leaves: it has no number.
 func (s *scene) above() *scene {
 	s.c.Config.Leaf = -1
 	delete(s.c.Config.Tables, "leaf_role")
@@ -104,8 +104,7 @@ func (s *scene) departs(after model.Time, pick int, depth int64) *scene {
 	return s
 }
 
-// agree plays the scene and expects no difference, and that it showed what it
-// is about.
+// agree runs the scene and expects no difference, and that the events happened.
 func (s *scene) agree(events ...string) {
 	s.t.Helper()
 	if diff := s.j.Run(&s.c); diff != nil {
@@ -144,13 +143,13 @@ func TestMarkedPacketsKeepTelemetryBeforeBTH(t *testing.T) {
 func TestSlotBeginsWithTheQueueBeforeItsFirstPacket(t *testing.T) {
 	p := small(t, "pbfs", "v1model")
 	s := newScene(t, p)
-	s.c.Config.Routes[0].Paths = 0 // one way, by port 3
+	s.c.Config.Routes[0].Paths = 0 // one path, by port 3
 	s.set("egress_qlen", s.cell(3), 5000)
 	s.arrives(0, 1, data(0, 1, 26, 2)).agree()
 }
 
-// With more queued than a round trip can send, nothing arriving was not
-// congestion.
+// A queue longer than the bytes that a port sends in a round trip was no congestion
+// if nothing arrived.
 func TestQueueBeyondARoundTripIsCongestion(t *testing.T) {
 	p := small(t, "pbfs", "v1model")
 	s := newScene(t, p)
@@ -176,7 +175,7 @@ func TestOnePacketCausesOneMessage(t *testing.T) {
 	s.arrives(0, 3, data(1, 0, 27, 2)).departs(1, 0, 0).departs(1, 0, 0).agree("warning")
 }
 
-// adaptive is RLB* over ECMP with path 0 warned of, and path 1 slower.
+// adaptive is RLB* over ECMP with path 0 warned, and path 1 slower.
 func adaptive(t *testing.T) *scene {
 	s := newScene(t, small(t, "rlb-adaptive-ecmp", "v1model"))
 	for p := range 4 {
@@ -187,8 +186,8 @@ func adaptive(t *testing.T) *scene {
 	return s
 }
 
-// A window that was opened by a packet that may not recirculate kept the
-// counts of the one before.
+// A window that was opened by a packet that may not recirculate kept the counts of
+// the previous one.
 func TestWindowOpensWithoutTheCountsOfTheLast(t *testing.T) {
 	s := adaptive(t)
 	s.c.Config.Tables["Stoprecir"][model.Default]["most"] = 0
@@ -196,7 +195,7 @@ func TestWindowOpensWithoutTheCountsOfTheLast(t *testing.T) {
 	s.arrives(0, 1, data(0, 1, 26, 2)).arrives(10, 1, data(0, 1, 26, 2)).agree("denied by the limit")
 }
 
-// Two windows with the same suspect raised no alert if nothing was recirculated
+// Two windows with the same suspect port raised no alert if no packet recirculated
 // for a while after the second.
 func TestAlertDoesNotNeedAThirdWindow(t *testing.T) {
 	s := adaptive(t)
@@ -205,8 +204,8 @@ func TestAlertDoesNotNeedAThirdWindow(t *testing.T) {
 	s.arrives(0, 1, data(0, 1, 26, 2)).agree("fault")
 }
 
-// With every path out of use, a packet whose warning had run out was counted
-// as sent on a warned path.
+// With all paths faulty, a packet whose warning had expired was counted as sent on a
+// warned path.
 func TestExpiredWarningIsNotCountedWhereAllPathsAreFaulty(t *testing.T) {
 	s := newScene(t, small(t, "rlb-adaptive-ecmp", "v1model"))
 	s.set("faulty", 0, 15)
@@ -232,8 +231,8 @@ func TestWarningsForAllLeavesHoldForAnyNumberOfPaths(t *testing.T) {
 	}
 }
 
-// A warning that had run out stayed until its path was chosen, so that others
-// did not find it free.
+// An expired warning stayed until its path was chosen, so that the path was not free
+// for other packets.
 func TestExpiredWarningsFreeTheirPaths(t *testing.T) {
 	s := newScene(t, small(t, "rlb-ecmp", "v1model"))
 	for p := range 4 {
@@ -279,7 +278,7 @@ func TestSlotsSurviveTheWrapOfTheClock(t *testing.T) {
 	s.arrives(0, 1, data(0, 1, 26, 2)).arrives(4000, 1, data(0, 1, 27, 2)).agree("postcard")
 }
 
-// The copies that pass a warning on were counted at port 0.
+// The copies that relay a warning were counted at port 0.
 func TestWarningsPassedOnCountAtTheirPorts(t *testing.T) {
 	p := small(t, "rlb-conga", "v1model")
 	p.Name = "rlb-conga-int"
@@ -293,7 +292,7 @@ func TestWarningsPassedOnCountAtTheirPorts(t *testing.T) {
 	s.arrives(1, 3, warning).departs(1, 0, 0).departs(1, 0, 0).agree("warning passed on")
 }
 
-// What a packet would have to wait contained the packet itself.
+// The expected wait of a packet contained the packet itself.
 func TestExpectedWaitIsTheQueueThatAPacketFinds(t *testing.T) {
 	s := newScene(t, small(t, "plb", "v1model"))
 	for port := 3; port <= 6; port++ { // a tick a byte
@@ -315,8 +314,8 @@ func TestTelemetryNeedsATargetThatCountsCells(t *testing.T) {
 	}
 }
 
-// An ARP packet that met a pause was sent back as it was: it has no source
-// address that a leaf could be told by.
+// An ARP packet for a paused port was sent back unchanged: it has no source address
+// to which a leaf's notification could be sent.
 func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 	p := small(t, "plb", "v1model")
 	p.Sizes.Priorities = 1 // so that ARP packets are in the paused class
@@ -329,7 +328,7 @@ func TestOnlyIPPacketsTellALeafToLeaveAPath(t *testing.T) {
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree()
 }
 
-// A PFC frame made of a kick-out message had that behind it.
+// A PFC frame that was made of a kick-out message contained the message.
 func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p := small(t, "plb", "v1model")
 	p.Choose("pfc", "emulated")
@@ -343,8 +342,7 @@ func TestPauseFramesOfKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	s.arrives(0, 4, message).departs(1, 0, 0).departs(1, 0, 0).agree("resume")
 }
 
-// A kick-out message about a marked packet had that packet's UDP and BTH
-// behind it.
+// A kick-out message about a marked packet contained that packet's UDP and BTH.
 func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	p := small(t, "plb", "v1model")
 	p.Choose("pbfs", "on")
@@ -358,8 +356,8 @@ func TestKickOutMessagesHaveNothingBehindThem(t *testing.T) {
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("kick-out told")
 }
 
-// A packet that paused its sender and met a pause told its leaf to leave the
-// path instead.
+// A packet that caused a PAUSE and whose port was paused sent a kick-out message
+// instead.
 func TestPauseBeforeKickOut(t *testing.T) {
 	p := small(t, "plb", "v1model")
 	p.Choose("pfc", "emulated")
@@ -386,17 +384,17 @@ func TestControllersPacketsRecirculateToo(t *testing.T) {
 	s.arrives(0, 510, data(0, 1, 26, 2)).departs(1, 0, 0).departs(1, 0, 0).agree("recirculation")
 }
 
-// The switch had dropped what was for its controller after egress.
+// The switch dropped packets for its controller after egress.
 func TestMessagesLeaveByTheControllersPort(t *testing.T) {
 	s := newScene(t, small(t, "qcn", "v1model"))
 	s.c.Config.Routes[0].Paths = 0
 	s.set("egress_qlen", s.cell(3), 60_000)
-	// Of the queues of ports 3 and 510, the second has the feedback.
+	// The queue of port 510 has the feedback, the second after that of port 3.
 	s.arrives(0, 510, data(0, 1, 26, 2)).departs(1, 1, 0).agree("feedback")
 }
 
-// On BMv2, the end of a warning was told after the warning of a queue that had
-// become long again, so that the switch before took it for over.
+// On BMv2, the end of a warning was sent after the next warning, of a queue that had
+// become long again, so that the previous switch ended the latter.
 func TestWarningStandsIfTheQueueIsLongAgain(t *testing.T) {
 	s := newScene(t, small(t, "rlb-drill-bmv2", "v1model"))
 	const calm = 1000

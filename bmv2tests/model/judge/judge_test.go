@@ -101,9 +101,9 @@ func judgeOf(t *testing.T, p *gen.Profile, target string, change func(text strin
 	return j
 }
 
-// small is a built-in profile of a small switch; on a Tofino sizes are powers
-// of two, as an index is. With "@dynamic" behind its name, its PFC thresholds
-// are.
+// small is a built-in profile of a small switch. On a Tofino, sizes are powers of
+// two, because indices are bits. "@dynamic" behind its name makes its PFC thresholds
+// dynamic.
 func small(t *testing.T, name, target string) *gen.Profile {
 	t.Helper()
 	name, thresholds, dynamic := strings.Cut(name, "@")
@@ -137,7 +137,7 @@ func check(t *testing.T, p *gen.Profile, target string, series uint64, cases int
 	t.Logf("%d cases, %d steps, %v", cases, j.Steps, j.Seen)
 }
 
-// count is how many cases to play: few, or many with MODEL=1, or CASES.
+// count is the number of cases: few, or many with MODEL=1, or CASES.
 func count(few, many int) int {
 	if n, err := strconv.Atoi(os.Getenv("CASES")); err == nil {
 		return n
@@ -151,8 +151,8 @@ func count(few, many int) int {
 	return few
 }
 
-// TestProfiles takes all built-in profiles that can be generated for a target, and
-// those whose PFC thresholds can be dynamic with such.
+// TestProfiles tests all built-in profiles that can be generated for a target, also
+// with dynamic PFC thresholds where a profile allows them.
 func TestProfiles(t *testing.T) {
 	cases := count(50, 30_000)
 	for _, target := range targets {
@@ -175,7 +175,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestCombinations takes profiles that nobody wrote, of all that can be
+// TestCombinations tests random combinations of all keys and values that can be
 // generated for a target.
 func TestCombinations(t *testing.T) {
 	cases, programs := count(10, 2_000), 40
@@ -219,7 +219,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// Where no register has all paths in it, a Tofino may have more than eight.
+// Where no register has a bit for each path, a Tofino may have more than eight paths.
 func TestManyPathsOnTofino(t *testing.T) {
 	for _, base := range gen.Keys()["base"] {
 		t.Run(base, func(t *testing.T) {

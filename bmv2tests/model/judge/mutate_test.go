@@ -50,7 +50,7 @@ func mutants(t *testing.T) []mutant {
 	return list
 }
 
-// find plays cases until one shows a difference; it returns the number of cases
+// find runs cases until one shows a difference; it returns the number of cases
 // if none does.
 func (j *Judge) find(cases int) (int, *model.Case) {
 	for n := range cases {
@@ -61,7 +61,7 @@ func (j *Judge) find(cases int) (int, *model.Case) {
 	return cases, nil
 }
 
-// A program with an error is found out, and the case that shows it is small.
+// The judge detects each program with an error, and the case that shows it is small.
 func TestJudgeShowsErrorsInSmallCases(t *testing.T) {
 	for i, m := range mutants(t) {
 		if testing.Short() && i%8 != 0 {

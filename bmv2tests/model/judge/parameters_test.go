@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// What programs start with follows from the network as the papers say.
+// Defaults of parameters follow from the network as in the papers.
 func TestDefaultsFollowThePapers(t *testing.T) {
 	for _, n := range []manifest.Network{
 		{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond, Hops: 2, FanIn: 15, XOFF: 256 * vtime.KB, MTU: 1100}, // RLB, section VI
@@ -68,8 +68,8 @@ func TestDefaultsFollowThePapers(t *testing.T) {
 	}
 }
 
-// The factors that replace divisions are exact enough: to one in a thousand,
-// and Eq. 5 to the packet.
+// The factors that replace divisions are exact to one in a thousand, and for Eq. 5 to
+// the packet.
 func TestArgumentsAreExactEnough(t *testing.T) {
 	p, err := gen.Builtin("rlb-adaptive-drill")
 	if err != nil {

@@ -45,7 +45,7 @@ func mark(s *model.Switch, p *model.Packet) {
 			return
 		}
 	}
-	e, _ := s.Entry("red", p.Link)
+	e, _ := s.Entry("red", p.OutPort)
 	if marks(RED{e["kmin"], e["kmax"], e["ramp"]}, p.Behind, s.Below(1<<32)) {
 		s.MarkCE(p)
 	}

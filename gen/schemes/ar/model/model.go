@@ -80,8 +80,7 @@ func rerouted(s *model.Switch, p *model.Packet) { *s.Cell("ar_path", s.Flow(p)) 
 // chooseOnTofino decides for a packet. Paths in registers are plus one.
 func chooseOnTofino(s *model.Switch, p *model.Packet, flow *int64) model.Path {
 	i, drawn := (p.Paths-1)*8+p.Class, model.Share(p.Drawn[0], p.Paths)
-	news(s, i, int64(drawn)+1, *s.Cell("ar_band", drawn*8+p.Class))
-	best, worst := *s.Cell("ar_best.path", i)&255, int64(0)
+	best, worst := int64(news(s, i, drawn, *s.Cell("ar_band", drawn*8+p.Class))), int64(0)
 	if *s.Cell("ar_worst.above", i) != 0 {
 		worst = *s.Cell("ar_worst.path", i) & 255
 	}
@@ -98,11 +97,10 @@ func chooseOnTofino(s *model.Switch, p *model.Packet, flow *int64) model.Path {
 	return model.Path(path) - 1
 }
 
-// news compares the band of a path with that of the best path of a row.
-func news(s *model.Switch, i int, path, band int64) {
-	if b, of := s.Cell("ar_best.band", i), s.Cell("ar_best.path", i); band <= *b || *of == path {
-		*b, *of = band, path
-	}
+// news compares the band of a path with that of the best path of a row, which it
+// returns plus one.
+func news(s *model.Switch, i int, path model.Path, band int64) model.Path {
+	return s.News("ar_best.band", "ar_best.path", i, path+1, uint32(band))
 }
 
 // hear processes the report of a queue.
@@ -114,7 +112,7 @@ func hear(s *model.Switch, p *model.Packet) {
 	i, known := int(p.Reported["ar_last"])*8+p.Class, int64(path)+1
 	band := min(queue>>int64(math.Round(math.Log2(s.Parameter("ar.band")))), highest)
 	*s.Cell("ar_band", path*8+p.Class) = band
-	news(s, i, known, band)
+	news(s, i, path, band)
 	above := max(band-*s.Cell("ar_best.band", i), 0)
 	if a, of := s.Cell("ar_worst.above", i), s.Cell("ar_worst.path", i); above >= *a || *of == known {
 		*a, *of = above, known

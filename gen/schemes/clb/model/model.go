@@ -4,6 +4,7 @@
 package clb
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pauseless/pauseless/internal/model"
@@ -76,29 +77,22 @@ func Classify(p Port, qThr model.Bytes) PathType {
 // ever equal, so ports within one MTU of the minimum are candidates of line 16.
 // Of candidates with as few flows the first is taken.
 func Forward(ports []Port, classes []PathType, tr func(port int) int64, mtu model.Bytes) int {
-	best := slices.Min(classes)      // lines 8, 10, 12, 14: the best class that has a port
-	key := func(i int) model.Bytes { //
+	best := slices.Min(classes) // lines 8, 10, 12, 14: the best class that has a port
+	key := func(i int) model.Bytes {
 		if best == PathA || best == PathC { // lines 9, 13
 			return ports[i].Q
 		}
 		return ports[i].QDt // lines 11, 15
 	}
-	least, first := model.Bytes(0), true
+	var list []int
 	for i, c := range classes {
-		if c == best && (first || key(i) < least) {
-			least, first = key(i), false
+		if c == best {
+			list = append(list, i)
 		}
 	}
-	choice := -1
-	for i, c := range classes {
-		if c != best || key(i)-least >= max(mtu, 1) {
-			continue
-		}
-		if choice < 0 || tr(i) < tr(choice) { // lines 16, 17
-			choice = i
-		}
-	}
-	return choice // line 18
+	least := key(slices.MinFunc(list, func(a, b int) int { return cmp.Compare(key(a), key(b)) }))
+	list = slices.DeleteFunc(list, func(i int) bool { return key(i)-least >= max(mtu, 1) })
+	return slices.MinFunc(list, func(a, b int) int { return cmp.Compare(tr(a), tr(b)) }) // lines 16 to 18
 }
 
 // Sample ends an interval with a queue of q bytes. T2 has the queue at the start of

@@ -28,8 +28,8 @@ func Record(rate int64, left model.Time, sent model.Bytes, queue int64) int64 {
 
 // addRecord counts a packet as sent, and adds a record to it.
 func addRecord(s *model.Switch, p *model.Packet) {
-	t, known := s.Config.Tables["telemetry"][p.Link]
-	sent := s.Cell("tx_bytes", p.Link)
+	t, known := s.Config.Tables["telemetry"][p.OutPort]
+	sent := s.Cell("tx_bytes", p.OutPort)
 	*sent += p.FrameLen
 	x, left, queue := p.Telemetry, p.Left, p.Behind
 	if x == nil || x["hops"] >= hops || !known {

@@ -51,7 +51,7 @@ func expire(s *model.Switch, _ *model.Packet) {
 
 func mark(s *model.Switch, p *model.Packet) {
 	expire(s, p)
-	if c := (NPECN{s.Cell("PN", s.QueueCell(p.Link, p.Class))}); c.Transmit(p.Behind) {
+	if c := (NPECN{s.Cell("PN", s.QueueCell(p.OutPort, p.Class))}); c.Transmit(p.Behind) {
 		s.MarkCE(p)
 	}
 }

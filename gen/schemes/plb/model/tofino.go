@@ -32,8 +32,7 @@ func othersWindow(s *model.Switch) uint32 {
 // news updates the rank of a path and reports whether it is the best path.
 func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) {
 	s.SetWord("path_rank", s.PathCell(leaf, path), uint32(rank))
-	s.WithBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), func(b *model.Best) { best = b.News(path, uint32(rank)) })
-	return best
+	return s.News("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), path, uint32(rank)) == path
 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {

@@ -153,7 +153,7 @@ func hear(s *model.Switch, p *model.Packet) {
 		return
 	}
 	p.Ends = true
-	n, _ := s.Config.Neighbour(p.InPort)
+	n, _ := s.Entry("fabric_port", p.InPort)
 	if scope := m["scope"]; scope == ScopeAll || scope < int64(s.Leaves) {
 		*warnedUntil(s, model.Path(n["path"]), scope) = model.Bit(m["active"] == 1) * (s.Now + m["hold"])
 	}

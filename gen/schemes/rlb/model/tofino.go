@@ -114,7 +114,7 @@ func hearOnTofino(s *model.Switch, p *model.Packet) {
 		return
 	}
 	c, window := p.Local, uint32(s.Constant("WINDOW"))
-	n, _ := s.Config.Neighbour(p.InPort)
+	n, _ := s.Entry("fabric_port", p.InPort)
 	if c["active"] == 1 {
 		switch {
 		case c["scope"] == ScopeAll:
