@@ -25,6 +25,9 @@ type Holder interface {
 // the place. It is an error of this program or of a node, not of the
 // experiment.
 func (f *Fabric) conserve() error {
+	if f.engine.checked == f.engine.events {
+		return nil // nothing has happened
+	}
 	for id, pipes := range f.pipes {
 		l := &f.topo.Links[id]
 		if f.engine.nodes[l.A.Node].quiet() && f.engine.nodes[l.B.Node].quiet() {
@@ -74,6 +77,7 @@ func (f *Fabric) conserve() error {
 	for _, n := range f.engine.nodes {
 		n.checked = n.handled
 	}
+	f.engine.checked = f.engine.events
 	return nil
 }
 

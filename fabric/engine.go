@@ -286,18 +286,20 @@ type engine struct {
 	fill, drain uint64     // parities of the pipes' boxes that are written and read in it
 	crew        crew
 	reserve     reserve
-	events      uint64 // handled by all nodes
+	events      uint64       // handled by all nodes
+	checked     uint64       // of them, at the last check by conserve
+	locks       []Controlled // the nodes with a control plane
 }
 
 // runUntil handles all events up to and including time until. It returns early,
 // between two windows, when ctx is done. It calls tick regularly.
 func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now vtime.Time)) (err error) {
 	next := vtime.Never
+	for _, l := range e.locks {
+		l.Lock()
+	}
+	defer e.unlock()
 	for _, n := range e.nodes {
-		if l, ok := n.impl.(Controlled); ok {
-			l.Lock()
-			defer l.Unlock()
-		}
 		next = min(next, n.firstEvent())
 	}
 	for _, s := range e.crew.sides {
@@ -338,6 +340,12 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 	e.now = until
 	e.settle()
 	return err
+}
+
+func (e *engine) unlock() {
+	for _, l := range e.locks {
+		l.Unlock()
+	}
 }
 
 // settle sets all clocks to the engine's time.

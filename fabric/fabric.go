@@ -181,6 +181,9 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 				return fmt.Errorf("switch %s: %w", tn.Name, err)
 			}
 			n.impl = impl
+			if l, ok := impl.(Controlled); ok {
+				f.engine.locks = append(f.engine.locks, l)
+			}
 			continue
 		}
 		rate := f.topo.Links[tn.Ports[0].Link].Rate

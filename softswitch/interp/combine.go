@@ -243,7 +243,13 @@ func (o *optimiser) lay(s *section, code []instr, at []int) []instr {
 			at[p] = len(code)
 			code = append(code, o.code[p])
 			list, _ = o.successors(p, list)
-			next := list
+			next, after := list, p+1
+			if to := o.unlikely(s, p, at); to >= 0 {
+				o.labels = append(o.labels, after)
+				in := &code[len(code)-1]
+				in.op, in.imm = iJEq, uint64(len(o.labels)-1)
+				next[1], after = after, to
+			}
 			ends := o.code[p].op == iEnd || o.code[p].op == iApply
 			if !ends {
 				next = next[1:]
@@ -254,10 +260,25 @@ func (o *optimiser) lay(s *section, code []instr, at []int) []instr {
 			if ends {
 				break
 			}
-			p = o.known(p, o.lead(p+1))
+			p = o.known(p, o.lead(after))
 		}
 	}
 	return code
+}
+
+// unlikely returns the target of p if it is a branch on the inequality of two
+// variables in a pipeline, or −1. They are rarely equal, as the two ends of a ring
+// or a path and the best one: so the code for equal ones need not follow.
+func (o *optimiser) unlikely(s *section, p int, at []int) int {
+	in := &o.code[p]
+	if s.kind != sectionPipeline || in.op != iJNe || in.a >= firstConst || in.b >= firstConst {
+		return -1
+	}
+	to := o.lead(o.labels[in.imm])
+	if at[to] >= 0 || at[o.lead(p+1)] >= 0 {
+		return -1
+	}
+	return to
 }
 
 // known returns the successor of p. It differs from next if next is a branch

@@ -389,6 +389,8 @@ func (p *Program) check() {
 			in(i+x.run()-1, len(p.code))
 		case iMovs:
 			in(i+int(x.b)-1, len(p.code))
+		case iJBytes:
+			in(int(x.b), len(p.byteMatches))
 		default:
 			in(int(x.b), p.slots)
 		}

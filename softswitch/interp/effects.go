@@ -77,7 +77,7 @@ func (o *optimiser) effectsOf(i int) *effects {
 		wide(0, 0, 1)
 		e.use(d, 1)
 	case iEnd, iJmp, iBack, iState, iTrace:
-	case iJZ, iJNZ:
+	case iJZ, iJNZ, iJBytes:
 		e.use(a, 1)
 	case iJEq, iJNe, iJLtU, iJLeU, iJLtS, iJLeS:
 		e.use(a, 1)

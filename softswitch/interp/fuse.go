@@ -6,8 +6,9 @@ package interp
 // interpreter's loop iterates once for all. The others stay in place as jump
 // targets.
 //
-// Runs are fields of one header, after its extraction or not; moves; and the
-// read of a register whose index is joined from two values.
+// Runs are fields of one header, after its extraction or not; moves; constants;
+// branches on one kind of condition; and reads of registers with one index, which
+// may be joined from two values.
 func (p *Program) fuse() {
 	for i := len(p.code) - 1; i >= 0; i-- {
 		in, next := &p.code[i], &instr{}
@@ -29,11 +30,24 @@ func (p *Program) fuse() {
 			in.op, in.b = iMovs, 2
 		case in.op == iMov && next.op == iMovs && next.b < firstConst:
 			in.op, in.b = iMovs, next.b+1
+		case in.op == iRegRead && next.op == iRegRead && next.a == in.a && next.a != in.d:
+			in.b |= sameIndex
+		case in.op == iMovI && next.op == iMovI:
+			in.a = 1
+		case in.op == next.op && (in.op == iJZ || in.op == iJEq || in.op == iJLeU):
+			in.d = 1
 		case in.op == iShlOr && next.op == iRegRead && next.a == in.d:
 			in.op = iShlOrRead
 		}
 	}
+	if in := &p.code[p.finish[out]]; in.op == iJZ && in.d == 0 && p.code[in.imm].op == iEnd {
+		p.finishes = in.a
+	}
 }
+
+// sameIndex in b of an iRegRead says that the next instruction is one with the
+// same index.
+const sameIndex = 2
 
 // run returns the number of fields that an iField or iFields loads, and
 // lastByte the offset in the header of their last word.

@@ -98,7 +98,9 @@ func (c *compiler) genStates(p *bmv2json.Parser) {
 		for _, op := range s.Ops {
 			c.genParserOp(op)
 		}
-		c.genTransitions(s, next)
+		if !c.genByteTransitions(s, next) {
+			c.genTransitions(s, next)
+		}
 		for _, t := range s.Transitions {
 			queue = append(queue, t.Next)
 		}

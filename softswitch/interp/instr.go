@@ -24,7 +24,7 @@ const (
 	iEnd opcode = iota
 
 	iMov  // d = a & imm
-	iMovI // d = imm
+	iMovI // d = imm; fuse sets a to 1 if another one follows
 	iAdd  // d = (a + b) & imm, and so on
 	iSub
 	iMul
@@ -50,9 +50,10 @@ const (
 
 	iJmp  // to imm
 	iBack // to imm, backwards: limited
-	iJZ   // if a == 0
+	iJZ   // if a == 0; fuse sets d of these to 1 if another of the same follows
 	iJNZ
-	iJEq // if a == b
+	iJBytes // if the bytes of the header with offset a match byteMatch b; only the optimiser emits it
+	iJEq    // if a == b
 	iJNe
 	iJLtU
 	iJLeU
@@ -96,7 +97,7 @@ const (
 	iPop
 	iCopyStack // stack imm.n = stack imm.m
 
-	iRegRead  // d = register imm[a]; beyond the end zero if b is 1
+	iRegRead  // d = register imm[a]; beyond the end zero if b is 1; fuse adds sameIndex
 	iRegWrite // register imm[a] = b
 	iRandom   // d in a…b
 	iHash     // d = a + calculation imm mod b
@@ -144,7 +145,7 @@ const (
 
 var opcodeNames = [opcodes]string{
 	"end", "mov", "movi", "add", "sub", "mul", "and", "or", "xor", "shl", "shr", "div", "mod", "not", "sar", "sext", "usat", "ssat",
-	"eq", "ne", "ltu", "leu", "lts", "les", "jmp", "back", "jz", "jnz", "jeq", "jne", "jltu", "jleu", "jlts", "jles",
+	"eq", "ne", "ltu", "leu", "lts", "les", "jmp", "back", "jz", "jnz", "jbytes", "jeq", "jne", "jltu", "jleu", "jlts", "jles",
 	"wext", "wadd", "wsub", "wmul", "wand", "wor", "wxor", "wnot", "wshl", "wshr", "wdiv", "wmod", "wmask", "wsext", "wusat", "wssat",
 	"weq", "wlt", "wle", "wnonzero", "wshift", "elem", "load", "store",
 	"addheader", "addvalid", "removeheader", "copyheader", "headereq", "varbit", "vareq", "push", "pop", "copystack",

@@ -224,7 +224,9 @@ func (m *Machine) materialise(n int) bool {
 
 // Finish updates checksums and writes the packet's new bytes into the frame.
 func (m *Machine) Finish() {
-	m.run(m.prog.finish[out])
+	if s := m.prog.finishes; s == noValid || m.f[s] != 0 {
+		m.run(m.prog.finish[out])
+	}
 	m.deparse(m.prog.deparse[out])
 	if t := m.f[m.prog.sys+sysTruncate]; t != 0 {
 		m.frame.Truncate(int(t - 1))
@@ -301,13 +303,18 @@ func (m *Machine) look(d, width, bit int) bool {
 // field returns the field that an iField loads. Bytes that are not in memory
 // are zero.
 func (m *Machine) field(in *instr) uint64 {
-	at := m.f[in.a]
-	if at == 0 {
+	return m.wordOf(m.f[in.a], uint64(in.b)) << (in.imm & 63) >> (in.imm >> 8 & 63)
+}
+
+// wordOf returns eight bytes from a position in the header with an offset, zero if
+// it was not extracted.
+func (m *Machine) wordOf(offset, at uint64) (x uint64) {
+	if offset == 0 {
 		return 0
 	}
-	x, b := uint64(0), m.data[at-1+uint64(in.b):]
+	b := m.data[offset-1+at:]
 	for i, c := range b[:min(8, len(b))] {
 		x |= uint64(c) << (56 - 8*i)
 	}
-	return x << (in.imm & 63) >> (in.imm >> 8 & 63)
+	return x
 }

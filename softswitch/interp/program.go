@@ -58,27 +58,30 @@ type Program struct {
 	// Positions in code, by gress. Ingress is first. A v1model program has only the
 	// first parser and the second deparser.
 	parse, pipeline, finish, parseEnd [gresses]int32
+	// finishes is a slot that is zero if finish[out] has nothing to do, or noValid.
+	finishes slot
 
 	fresh     []slot    // positions of the slots to clear before a packet is parsed: see cleared
 	kept      keptSet   // kept while queued, whichever headers are valid
 	keptOf    []keptSet // kept if a header is valid
 	keptWords int       // their maximum size
 
-	headerOps  []headerOp
-	stackOps   []stackOp
-	extracts   []extraction
-	matches    []wideMatch
-	vsetJumps  []vsetJump
-	switches   []*jumpTable
-	calcs      []calc
-	checksums  []checksum
-	messages   []message
-	fieldLists map[int]*fieldList
-	deparse    [gresses][]emitted
-	fields     map[string]fieldAt
-	errorNames map[int]string
-	arch       *architecture
-	guesses    []guess
+	headerOps   []headerOp
+	stackOps    []stackOp
+	extracts    []extraction
+	matches     []wideMatch
+	byteMatches []byteMatch
+	vsetJumps   []vsetJump
+	switches    []*jumpTable
+	calcs       []calc
+	checksums   []checksum
+	messages    []message
+	fieldLists  map[int]*fieldList
+	deparse     [gresses][]emitted
+	fields      map[string]fieldAt
+	errorNames  map[int]string
+	arch        *architecture
+	guesses     []guess
 
 	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
 }
@@ -248,6 +251,12 @@ type wideMatch struct {
 	to          int32
 }
 
+// byteMatch is a transition on fields of the header that was just extracted,
+// compared as bytes: the eight bytes from at[i] in the header, under mask[i].
+type byteMatch struct {
+	at, mask, value [2]uint64 // at[0] ≤ at[1]
+}
+
 type vsetJump struct {
 	vset  int
 	limbs int
@@ -298,7 +307,7 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 	c := &compiler{
 		json: p, arch: arch, opts: opts,
 		prog: &Program{Name: p.Program, Errors: map[string]int{}, errorNames: map[int]string{}, fieldLists: map[int]*fieldList{},
-			fields: map[string]fieldAt{}, arch: arch},
+			fields: map[string]fieldAt{}, arch: arch, finishes: noValid},
 		headers: map[string]*header{}, stacks: map[string]*stack{}, unions: map[string]*union{}, unionStacks: map[string]*unionStack{},
 		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]use{},
 		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, vsets: map[string]int{},

@@ -39,8 +39,14 @@ func (m *Machine) run(start int32) {
 			*at64(f, in.d) = *at64(f, in.a) & in.imm
 			goto loop
 		case iMovI:
-			*at64(f, in.d) = in.imm
-			goto loop
+			for {
+				*at64(f, in.d) = in.imm
+				if in.a == 0 {
+					goto loop
+				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+			}
 		case iAdd:
 			*at64(f, in.d) = (*at64(f, in.a) + *at64(f, in.b)) & in.imm
 			goto loop
@@ -101,19 +107,37 @@ func (m *Machine) run(start int32) {
 			ip = at(code, in.imm)
 			goto loop
 		case iJZ:
-			if *at64(f, in.a) == 0 {
-				ip = at(code, in.imm)
+			for *at64(f, in.a) != 0 {
+				if in.d == 0 {
+					goto loop
+				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
 			}
+			ip = at(code, in.imm)
 			goto loop
 		case iJNZ:
 			if *at64(f, in.a) != 0 {
 				ip = at(code, in.imm)
 			}
 			goto loop
-		case iJEq:
-			if *at64(f, in.a) == *at64(f, in.b) {
-				ip = at(code, in.imm)
+		case iJBytes:
+			w := &m.prog.byteMatches[in.b]
+			if from := *at64(f, in.a) - 1; from < uint64(len(m.data)) && from+w.at[1]+8 <= uint64(len(m.data)) {
+				if (word(m.data, from+w.at[0])^w.value[0])&w.mask[0]|(word(m.data, from+w.at[1])^w.value[1])&w.mask[1] == 0 {
+					ip = at(code, in.imm)
+				}
+				goto loop
 			}
+		case iJEq:
+			for *at64(f, in.a) != *at64(f, in.b) {
+				if in.d == 0 {
+					goto loop
+				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+			}
+			ip = at(code, in.imm)
 			goto loop
 		case iJNe:
 			if *at64(f, in.a) != *at64(f, in.b) {
@@ -126,9 +150,14 @@ func (m *Machine) run(start int32) {
 			}
 			goto loop
 		case iJLeU:
-			if *at64(f, in.a) <= *at64(f, in.b) {
-				ip = at(code, in.imm)
+			for *at64(f, in.a) > *at64(f, in.b) {
+				if in.d == 0 {
+					goto loop
+				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
 			}
+			ip = at(code, in.imm)
 			goto loop
 		case iJLtS:
 			if int64(*at64(f, in.a)) < int64(*at64(f, in.b)) {
@@ -191,20 +220,34 @@ func (m *Machine) run(start int32) {
 			*at64(f, in.d) = i
 			in = (*instr)(ip)
 			if cells := m.narrow[in.imm]; i < uint64(len(cells)) {
-				*at64(f, in.d) = cells[i]
 				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				*at64(f, in.d) = cells[i]
+				if in.b < sameIndex {
+					goto loop
+				}
+				in = (*instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				goto read
 			}
 			goto loop
 		case iRegRead:
-			if cells, i := m.narrow[in.imm], *at64(f, in.a); i < uint64(len(cells)) {
-				*at64(f, in.d) = cells[i]
-				goto loop
-			}
+			goto read
 		case iRegWrite:
 			if cells, i := m.narrow[in.imm], *at64(f, in.a); i < uint64(len(cells)) {
 				cells[i] = *at64(f, in.b)
 				goto loop
 			}
+		}
+		goto other
+
+	read:
+		for i := *at64(f, in.a); i < uint64(len(m.narrow[in.imm])); {
+			*at64(f, in.d) = m.narrow[in.imm][i]
+			if in.b < sameIndex {
+				goto loop
+			}
+			in = (*instr)(ip)
+			ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
 		}
 		goto other
 
@@ -321,7 +364,7 @@ func (m *Machine) step(in *instr, pc int) int {
 		r := m.state.Registers[in.imm]
 		switch i := f[in.a]; {
 		case i >= uint64(r.Info.Size):
-			if in.b != 0 {
+			if in.b&^sameIndex != 0 {
 				clear(f[in.d : int(in.d)+r.limbs])
 			}
 		case r.limbs == 1:
@@ -397,6 +440,12 @@ func (m *Machine) step(in *instr, pc int) int {
 			} else {
 				m.fail(msg.text)
 			}
+		}
+
+	case iJBytes: // near the end of the bytes in memory
+		w := &m.prog.byteMatches[in.b]
+		if (m.wordOf(f[in.a], w.at[0])^w.value[0])&w.mask[0]|(m.wordOf(f[in.a], w.at[1])^w.value[1])&w.mask[1] == 0 {
+			pc = int(in.imm)
 		}
 
 	case iPeek:

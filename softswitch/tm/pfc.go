@@ -42,14 +42,12 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 	return in.Headroom > 0 && m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart
 }
 
-// chargeTo charges a packet to the account of its ingress port. A recirculated
-// packet is charged already; its charge is replaced.
-func (m *Manager) chargeTo(p *Packet, class int, size int64) {
-	in := &m.ports[p.In]
+// chargeTo charges a packet to account a of a class of its ingress port. A
+// recirculated packet is charged already; its charge is replaced.
+func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int64) {
 	if p.charge != 0 {
 		m.uncharge(p)
 	}
-	a := &in.class(class).account
 	p.charge, p.class = int32(size), int8(class)
 	lossless := in.protects(class)
 	over := a.base + size
@@ -77,9 +75,9 @@ func (m *Manager) chargeTo(p *Packet, class int, size int64) {
 
 // uncharge removes a packet from its account, from the headroom first. It sends no
 // RESUME.
-func (m *Manager) uncharge(p *Packet) {
-	in := &m.ports[p.In]
-	a := &in.class(int(p.class)).account
+func (m *Manager) uncharge(p *Packet) (in *port, a *account) {
+	in = &m.ports[p.In]
+	a = &in.class(int(p.class)).account
 	charge := int64(p.charge)
 	fromHeadroom := min(a.headroom, charge)
 	a.headroom -= fromHeadroom
@@ -91,14 +89,13 @@ func (m *Manager) uncharge(p *Packet) {
 	m.shared -= min(rest, max(0, over))
 	a.base -= rest
 	p.charge = 0
+	return in, a
 }
 
 // discharge removes a packet from its account, and resumes the sender if the account
 // falls to XON.
 func (m *Manager) discharge(p *Packet) {
-	m.uncharge(p)
-	in := &m.ports[p.In]
-	a := &in.class(int(p.class)).account
+	in, a := m.uncharge(p)
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(p.In), int(p.class), a.bytes())
 	}
@@ -239,7 +236,7 @@ func (m *Manager) Ingress(port, class int) (now, most int64) {
 
 // Count counts a received frame for the class that it is charged to.
 func (m *Manager) Count(port, class, bytes int) {
-	a := &m.classes[class][port].account
+	a := &m.classes[class&(Queues-1)][port].account
 	a.rxPackets++
 	a.rxBytes += uint64(bytes)
 }

@@ -239,7 +239,7 @@ type class struct {
 }
 
 // class returns one of the port's classes.
-func (o *port) class(c int) *class { return &o.m.classes[c][o.number] }
+func (o *port) class(c int) *class { return &o.m.classes[c&(Queues-1)][o.number] }
 
 type queue struct {
 	head, tail           *Packet
@@ -326,24 +326,24 @@ func (m *Manager) Put(p *Packet) {
 // Enqueue puts a packet into a queue, or returns why it cannot: then the caller
 // keeps the packet. Run sends it.
 func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
-	o := &m.ports[out]
+	o, in := &m.ports[out], &m.ports[p.In]
 	size := int64(p.Frame.Len())
 	class := int(p.Class)
 	if class < 0 {
 		class = q
 	}
-	if cause := m.admit(p, o, q, class, size); cause != Queued {
+	qu, a := &o.class(q).queue, &in.class(class).account
+	if cause := m.admit(p, o, in, &qu.depth, a, class, size); cause != Queued {
 		o.stats.Class[q].Drops++
 		return cause
 	}
-	m.inUse |= 1<<q | 1<<class
-	m.chargeTo(p, class, size)
+	m.inUse |= bit(q) | bit(class)
+	m.chargeTo(p, in, a, class, size)
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
-	qu := &o.class(q).queue
 	p.depth = qu.depth.short()
 	if qu.tail == nil {
 		qu.head = p
-		o.filled |= 1 << q
+		o.filled |= bit(q)
 	} else {
 		qu.tail.next = p
 	}
@@ -360,31 +360,34 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	return Queued
 }
 
+// bit returns the set of one class. The mask saves the test of shifts by more
+// than the width.
+func bit(class int) uint8 { return 1 << (class & (Queues - 1)) }
+
 // protects reports whether PFC protects a class of an ingress port.
-func (l *limits) protects(class int) bool { return l.lossless&(1<<class) != 0 }
+func (l *limits) protects(class int) bool { return l.lossless&bit(class) != 0 }
 
 // admit returns Queued if there is room for a packet, or the reason why there
-// is none.
-func (m *Manager) admit(p *Packet, o *port, q, class int, size int64) Cause {
-	switch in := &m.ports[p.In]; {
+// is none. d is the depth of its queue at port o, and a the account of its class at
+// port in.
+func (m *Manager) admit(p *Packet, o, in *port, d *Depth, a *account, class int, size int64) Cause {
+	switch {
 	case o.down:
 		return LinkDown
 	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
 		return BufferFull
 	case in.protects(class):
-		a := &in.class(class).account
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
 			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
-		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(o.class(q).depth.Bytes+size) > a*float64(m.cfg.Size-m.used) {
+		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(d.Bytes+size) > a*float64(m.cfg.Size-m.used) {
 			return QueueFull
 		}
 		return Queued
 	case m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart:
 		return BufferFull
 	}
-	d := &o.class(q).depth
 	if m.cfg.QueueBytes > 0 && d.Bytes+size > m.cfg.QueueBytes || m.cfg.QueuePackets > 0 && d.Packets >= m.cfg.QueuePackets {
 		return QueueFull
 	}
@@ -438,7 +441,8 @@ func (o *port) send() {
 		if q < 0 {
 			return
 		}
-		p := o.dequeue(q, now)
+		c := o.class(q)
+		p := o.dequeue(c, q, now)
 		switch m.h.Egress(p) {
 		case Drop:
 		case Recirculate:
@@ -448,7 +452,6 @@ func (o *port) send() {
 			m.sched.At(p.Enqueued, (*reenter)(o), 0)
 		case Send:
 			f := p.Frame
-			c := &o.class(q).account
 			c.txPackets++
 			c.txBytes += uint64(f.Len())
 			o.busyTil = now + o.takes(f)
@@ -504,13 +507,13 @@ func (e *reenter) Fire(now vtime.Time, _ uint64) {
 }
 
 // dequeue removes the first packet of a queue.
-func (o *port) dequeue(q int, now vtime.Time) *Packet {
-	qu := &o.class(q).queue
+func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
+	qu := &c.queue
 	p := qu.head
 	qu.head = p.next
 	if qu.head == nil {
 		qu.tail = nil
-		o.filled &^= 1 << q
+		o.filled &^= bit(q)
 	}
 	p.next = nil
 	if n := qu.head; n != nil {
@@ -540,7 +543,10 @@ func (m *Manager) Fetch() {
 
 // Take removes the first packet of a queue, regardless of the port's state. It
 // is for callers that send packets themselves and never call Run.
-func (m *Manager) Take(port, q int) *Packet { return m.ports[port].dequeue(q, m.sched.Now()) }
+func (m *Manager) Take(port, q int) *Packet {
+	o := &m.ports[port]
+	return o.dequeue(o.class(q), q, m.sched.Now())
+}
 
 // SetDepths sets the depth that a taken packet found at enqueueing, and the
 // present depth of its queue. Package judge passes other depths.
@@ -605,7 +611,7 @@ func (m *Manager) Flush(drop func(*Packet)) {
 		o.flying = o.flying[:0]
 		for q := range Queues {
 			for o.class(q).head != nil {
-				drop(o.dequeue(q, m.sched.Now()))
+				drop(o.dequeue(o.class(q), q, m.sched.Now()))
 			}
 		}
 	}
@@ -638,7 +644,7 @@ func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 		o.resume(c, now)
 		o.forget(c, now)
 		for !up && o.class(c).head != nil {
-			p := o.dequeue(c, now)
+			p := o.dequeue(o.class(c), c, now)
 			o.stats.Class[c].Drops++
 			drop(p)
 		}
