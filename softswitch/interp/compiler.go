@@ -107,6 +107,7 @@ type compiler struct {
 	aliases         map[string]bmv2json.FieldRef
 	actions         map[int]*action
 	usedActions     map[int]use
+	usedCalcs       map[string]bool
 
 	registers, counters, meters, calcs, vsets, profiles map[string]int
 	tables                                              map[string]int

@@ -124,4 +124,8 @@ func TestProgramsThatFuzzingFound(t *testing.T) {
 			t.Errorf("with %d: %d, want %d", x, got[16], want)
 		}
 	}
+	// The field of a calculation that nothing uses had no slot, and Compile panicked.
+	l = newLab(bmv2json.HeaderField{Name: "x", Width: 8}, bmv2json.HeaderField{Name: "y", Width: 8})
+	l.json.Calculations = []*bmv2json.Calculation{{Name: "unused", Algo: "csum16", Input: []*bmv2json.Value{bmv2json.Field("h", "y")}}}
+	pass(l.machine(t), []byte{1, 2})
 }

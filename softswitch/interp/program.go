@@ -310,7 +310,7 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 			fields: map[string]fieldAt{}, arch: arch, finishes: noValid},
 		headers: map[string]*header{}, stacks: map[string]*stack{}, unions: map[string]*union{}, unionStacks: map[string]*unionStack{},
 		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]use{},
-		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, vsets: map[string]int{},
+		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, usedCalcs: map[string]bool{}, vsets: map[string]int{},
 		profiles: map[string]int{}, tables: map[string]int{}, consts: map[string]int{},
 	}
 	c.version()

@@ -99,6 +99,12 @@ func (c *compiler) findUses() {
 		c.useValue(k.IfCond, u&^useWrite)
 		c.useCalculation(k.Calculation, u&^useWrite)
 	}
+	// What nothing uses is compiled, too, so that its errors are found.
+	for _, calc := range p.Calculations {
+		if !c.usedCalcs[calc.Name] {
+			c.useCalculation(calc.Name, useIngress)
+		}
+	}
 	// Field lists are copied at the end of both pipelines.
 	for _, l := range p.FieldLists {
 		for _, v := range l.Elements {
@@ -189,6 +195,7 @@ func (c *compiler) usePrimitive(p *bmv2json.Primitive, u use) {
 }
 
 func (c *compiler) useCalculation(name string, u use) {
+	c.usedCalcs[name] = true
 	for _, calc := range c.json.Calculations {
 		if calc.Name == name {
 			for _, v := range calc.Input {
