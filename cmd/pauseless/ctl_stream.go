@@ -265,7 +265,19 @@ prints those.`,
 				now := time.Now()
 				list.add(now.Format("15:04:05.000"), e.String(), now.UTC().Format(time.RFC3339Nano), e.Switch, e.Kind.String(), e.Text)
 			}
-			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Observe, Timeout: c.timeout, Event: print})
+			known := make(map[string]func(), len(targets))
+			first := make(map[string]<-chan struct{}, len(targets))
+			for _, t := range targets {
+				ch := make(chan struct{})
+				known[t.Name], first[t.Name] = sync.OnceFunc(func() { close(ch) }), ch
+			}
+			observe := func(e controlplane.Event) {
+				print(e)
+				if e.Kind == controlplane.Orphaned || e.Kind == controlplane.Backup {
+					known[e.Switch]()
+				}
+			}
+			f, err := controlplane.StartAll(targets, controlplane.Options{Policy: controlplane.Observe, Timeout: c.timeout, Event: observe})
 			if err != nil {
 				return err
 			}
@@ -284,7 +296,16 @@ prints those.`,
 			defer listeners.Close()
 			var wg sync.WaitGroup
 			for _, s := range listeners.Sessions() {
-				wg.Go(func() { reportDigests(ctx, s, print) })
+				wg.Go(func() {
+					// Digests come after the connection and the primary, which the other
+					// session reports.
+					select {
+					case <-first[s.Name()]:
+					case <-time.After(c.timeout):
+					case <-ctx.Done():
+					}
+					reportDigests(ctx, s, print)
+				})
 			}
 			<-ctx.Done()
 			wg.Wait()
