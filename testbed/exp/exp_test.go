@@ -84,7 +84,7 @@ func TestKeptOutcomesAreNotStale(t *testing.T) {
 				t.Fatal(err)
 			}
 			var again, page bytes.Buffer
-			if err := errors.Join(kept.WriteJSON(&again), kept.WriteMarkdown(&page)); err != nil {
+			if err := errors.Join(kept.Brief().WriteJSON(&again), kept.WriteMarkdown(&page)); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(again.Bytes(), data) {

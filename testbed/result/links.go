@@ -13,9 +13,6 @@ import (
 	"github.com/pauseless/pauseless/testbed/result/parquet"
 )
 
-// LinksKept is the number of links of each arm and point in a kept outcome.
-const LinksKept = 10
-
 // linksShown is the number of links in a table.
 const linksShown = 5
 
@@ -81,24 +78,6 @@ func (r *RunNote) claimed(claims []Claim) {
 // longer orders links by paused time, then by name.
 func longer(a, b Link) int {
 	return cmp.Or(cmp.Compare(b.PausedUS, a.PausedUS), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Peer, b.Peer))
-}
-
-// Brief returns a copy of the outcome with at most LinksKept links of each arm and
-// point.
-func (o *Outcome) Brief() *Outcome {
-	b := *o
-	b.Links = nil
-	n := 0
-	for i, l := range o.Links {
-		if n++; i == 0 || l.Arm != o.Links[i-1].Arm || !slices.Equal(l.Point, o.Links[i-1].Point) {
-			n = 1
-		}
-		if n <= LinksKept {
-			b.Links = append(b.Links, l)
-		}
-	}
-	b.LinksLeftOut += len(o.Links) - len(b.Links)
-	return &b
 }
 
 // longestPaused returns a table of the links that were paused longest under any

@@ -64,22 +64,3 @@ func TestLinksOfAnOutcome(t *testing.T) {
 		t.Errorf("error %v, rows %v; want one for each run and link", err, all)
 	}
 }
-
-// A brief outcome has the links paused longest of each arm and point, and the
-// number of the others.
-func TestBriefOutcomeHasTheLinksPausedLongest(t *testing.T) {
-	o, runs := notes(map[string][2][]float64{"0.4": {{1}, {1}}, "0.6": {{1}, {1}}})
-	for i := range runs {
-		for k := range LinksKept + 5 {
-			runs[i].Links = append(runs[i].Links, LinkPauses{Node: "n" + string(rune('a'+k)), Peer: "s", PausedUS: float64(k + 1)})
-		}
-	}
-	o.Fill(runs, nil)
-	b := o.Brief()
-	if len(b.Links) != 4*LinksKept || b.LinksLeftOut != 4*5 || b.Links[LinksKept-1].PausedUS != 6 || len(o.Links) != 4*(LinksKept+5) {
-		t.Errorf("%d links of %d, %d left out, the %dth has %v us", len(b.Links), len(o.Links), b.LinksLeftOut, LinksKept, b.Links[LinksKept-1].PausedUS)
-	}
-	if again := b.Brief(); len(again.Links) != len(b.Links) || again.LinksLeftOut != b.LinksLeftOut {
-		t.Error("Brief of a brief outcome differs")
-	}
-}

@@ -41,8 +41,10 @@ type Outcome struct {
 	// Remarks are circumstances that make the outcome less reliable.
 	Remarks []string `json:"remarks,omitempty"`
 	// Partial reports whether runs are missing because the budget was spent.
-	Partial bool      `json:"partial,omitempty"`
-	Runs    []RunNote `json:"runs"`
+	Partial bool `json:"partial,omitempty"`
+	// Runs are in the order of arms and points. After Brief each names at most
+	// StuckKept of its stuck flows.
+	Runs []RunNote `json:"runs"`
 }
 
 // File returns the name of a kept outcome's files without extension. It differs
@@ -124,16 +126,19 @@ const (
 
 // RunNote describes the outcome of a run.
 type RunNote struct {
-	Arm     string   `json:"arm"`
-	Point   []string `json:"point,omitempty"`
-	Seed    uint64   `json:"seed"`
-	Key     string   `json:"-"` // in the store of this build
-	State   string   `json:"state"`
-	Error   string   `json:"error,omitempty"`
-	EndUS   float64  `json:"end_us,omitempty"`
-	Steady  *Steady  `json:"steady,omitempty"`
-	Stuck   []Stuck  `json:"stuck,omitempty"`
-	Remarks []string `json:"remarks,omitempty"`
+	Arm    string   `json:"arm"`
+	Point  []string `json:"point,omitempty"`
+	Seed   uint64   `json:"seed"`
+	Key    string   `json:"-"` // in the store of this build
+	State  string   `json:"state"`
+	Error  string   `json:"error,omitempty"`
+	EndUS  float64  `json:"end_us,omitempty"` // virtual time in µs
+	Steady *Steady  `json:"steady,omitempty"`
+	// Stuck has the flows that cannot proceed, StuckLeftOut the number of those
+	// that Brief left out. The metric stuck_flows counts both.
+	Stuck        []Stuck  `json:"stuck,omitempty"`
+	StuckLeftOut int      `json:"stuck_left_out,omitempty"`
+	Remarks      []string `json:"remarks,omitempty"`
 
 	Metrics map[string]float64 `json:"-"`
 	Links   []LinkPauses       `json:"-"`
