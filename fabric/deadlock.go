@@ -42,14 +42,17 @@ func (d *Deadlock) String() string {
 // millisecond or two suffice to distinguish them.
 func (f *Fabric) Deadlock(atLeast vtime.Time) *Deadlock {
 	s := &search{f: f, before: f.engine.now - atLeast}
+	var paused []int // the switches that have paused ports, usually none
+	for id, n := range f.engine.nodes {
+		if n.paused > f.engine.now && f.topo.Nodes[id].Kind == topo.Switch {
+			paused = append(paused, id)
+		}
+	}
 	for s.class = range packet.Classes {
 		clear(s.state)
-		for id := range f.topo.Nodes {
-			if f.topo.Nodes[id].Kind != topo.Switch {
-				continue
-			}
+		for _, id := range paused {
 			for p := range f.topo.Nodes[id].Ports {
-				if s.visit(topo.End{Node: id, Port: p + 1}) {
+				if e := (topo.End{Node: id, Port: p + 1}); s.open(e) && s.visit(e) {
 					return s.report()
 				}
 			}
@@ -72,13 +75,12 @@ const (
 	seen
 )
 
-// stuck reports whether a port that leads to another switch has been paused for
-// long enough.
-func (s *search) stuck(e topo.End) bool {
-	n := s.f.engine.nodes[e.Node]
-	m := &n.in[e.Port-1].pause
+// open reports whether a port that leads to another switch has been paused for
+// long enough, and visit has not returned false for it.
+func (s *search) open(e topo.End) bool {
+	m := &s.f.engine.nodes[e.Node].in[e.Port-1].pause
 	return m.until[s.class] > s.f.engine.now && m.since[s.class] <= s.before &&
-		s.f.topo.Nodes[s.peer(e).Node].Kind == topo.Switch
+		s.f.topo.Nodes[s.peer(e).Node].Kind == topo.Switch && s.state[e] != seen
 }
 
 // peer returns the port at the other end.
@@ -87,12 +89,9 @@ func (s *search) peer(e topo.End) topo.End {
 	return topo.End{Node: p.Peer, Port: p.PeerPort}
 }
 
-// visit follows the paused ports for which a paused port waits. It returns true
+// visit follows the open ports for which an open port waits. It returns true
 // with a cycle at the end of the path.
 func (s *search) visit(e topo.End) bool {
-	if !s.stuck(e) || s.state[e] == seen {
-		return false
-	}
 	s.path = append(s.path, e)
 	if s.state[e] == onPath {
 		return true
@@ -105,7 +104,7 @@ func (s *search) visit(e topo.End) bool {
 	w, precise := s.f.engine.nodes[in.Node].impl.(Waiter)
 	for p := range s.f.topo.Nodes[in.Node].Ports {
 		out := topo.End{Node: in.Node, Port: p + 1}
-		if out == in || precise && w.Waiting(in.Port, out.Port, s.class) == 0 {
+		if out == in || !s.open(out) || precise && w.Waiting(in.Port, out.Port, s.class) == 0 {
 			continue
 		}
 		if s.visit(out) {

@@ -60,6 +60,13 @@ func TestBusyNetworkIsNoDeadlock(t *testing.T) {
 		if d := b.Deadlock(vtime.Millisecond); d != nil {
 			t.Fatal(d)
 		}
+		for id, n := range b.engine.nodes {
+			for port := range n.in {
+				if since, ok := b.PausedSince(id, port+1, 3); ok && n.paused <= b.Now() {
+					t.Fatalf("at %v the search would leave out %s, paused since %v", b.Now(), b.net.Nodes[id].Name, since)
+				}
+			}
+		}
 		paused = len(b.Results().Pauses)
 	}
 	if paused == 0 {

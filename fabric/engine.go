@@ -46,7 +46,8 @@ type node struct {
 	weight   uint64     // recent events, to balance the load
 	warm     byte
 	pauses   []PauseEvent
-	_        [64]byte // different threads run the nodes
+	paused   vtime.Time // no port is paused from then on, unless another PAUSE comes
+	_        [64]byte   // different threads run the nodes
 }
 
 var _ Network = (*node)(nil)
@@ -224,6 +225,7 @@ func (n *node) arrive() {
 		if pfc := packet.AsPFC(d); pfc != nil {
 			p.pause.observe(n.now, pfc, func(class uint8, quanta uint16) {
 				n.pauses = append(n.pauses, PauseEvent{n.now, n.id, int(i) + 1, class, quanta})
+				n.paused = max(n.paused, n.now+packet.PauseTime(quanta, p.pause.rate))
 			})
 		}
 	} else if n.fault != nil && n.fault.swallows(n.now, f) {
