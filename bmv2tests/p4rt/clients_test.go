@@ -140,7 +140,7 @@ func TestAsStratumsSession(t *testing.T) {
 		election := &p4v1.Uint128{High: 3, Low: 1 << 63}
 		ask := &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: election}
 		role := ""
-		if x.soft != nil { // PI takes role ids, not names
+		if x.soft != nil { // PI uses role ids, not names
 			role = "sdn_controller"
 			ask.Role = &p4v1.Role{Name: role}
 		}

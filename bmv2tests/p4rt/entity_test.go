@@ -95,7 +95,7 @@ var entityClauses = []clause{
 		x.must(remove(x.indirect("t_profile", 5, 1, 0)), remove(x.member("profile", 1, 0)))
 		x.same(x.got(&p4v1.ActionProfileMember{ActionProfileId: x.id("profile")}))
 	}, ""},
-	{"9.2.1", "INSERT of a member that is there is ALREADY_EXISTS; MODIFY and DELETE of one that is not, NOT_FOUND", func(x *bench) {
+	{"9.2.1", "INSERT of an existing member is ALREADY_EXISTS; MODIFY and DELETE of one that does not exist, NOT_FOUND", func(x *bench) {
 		x.must(insert(x.member("profile", 1, 1)))
 		x.refuses(codes.AlreadyExists, insert(x.member("profile", 1, 2)))
 		x.refuses(codes.NotFound, modify(x.member("profile", 2, 1)))
@@ -117,8 +117,8 @@ var entityClauses = []clause{
 			x.must(insert(x.member("profile", id+1, 1)))
 		}
 		x.refuses(codes.ResourceExhausted, insert(x.member("profile", 9, 1)))
-	}, "BMv2 does not bound it"},
-	{"9.1.2", "an entry with a member or group that is not there is NOT_FOUND", func(x *bench) {
+	}, "BMv2 has no limit"},
+	{"9.1.2", "an entry with a member or group that does not exist is NOT_FOUND", func(x *bench) {
 		x.refuses(codes.NotFound, insert(x.indirect("t_profile", 5, 9, 0)))
 		x.refuses(codes.NotFound, insert(x.indirect("t_select", 5, 0, 9)))
 	}, lenient},
@@ -147,7 +147,7 @@ var entityClauses = []clause{
 		x.refuses(codes.FailedPrecondition, remove(x.group(1)))
 		x.must(remove(x.indirect("t_select", 5, 0, 1)), remove(x.group(1)))
 	}, lenient},
-	{"9.2.2", "groups: a member that is not there is NOT_FOUND; weight zero, a member given twice, INVALID_ARGUMENT", func(x *bench) {
+	{"9.2.2", "groups: a member that does not exist is NOT_FOUND; weight zero, a member given twice, INVALID_ARGUMENT", func(x *bench) {
 		x.refuses(codes.NotFound, insert(x.group(1, 7)))
 		x.must(insert(x.member("selector", 1, 1)))
 		x.refuses(codes.InvalidArgument, insert(x.group(1, 1, 1)))
@@ -156,7 +156,7 @@ var entityClauses = []clause{
 		x.refuses(codes.InvalidArgument, insert(zero))
 		x.refuses(codes.InvalidArgument, insert(&p4v1.ActionProfileGroup{ActionProfileId: x.id("profile"), GroupId: 1, MaxSize: 1}))
 	}, lenient},
-	{"9.2.2", "groups: max_size cannot be changed, and bounds the sum of weights", func(x *bench) {
+	{"9.2.2", "groups: max_size cannot be changed, and limits the sum of weights", func(x *bench) {
 		x.must(insert(x.member("selector", 1, 1)), insert(x.member("selector", 2, 1)), insert(x.group(1, 1)))
 		other := x.group(1, 1)
 		other.MaxSize = 4
@@ -166,7 +166,7 @@ var entityClauses = []clause{
 		x.refuses(codes.ResourceExhausted, modify(heavy))
 		x.same(x.got(&p4v1.ActionProfileGroup{ActionProfileId: x.id("selector")}), x.group(1, 1))
 	}, ""},
-	{"9.2.2", "weights say how many flows a member gets", func(x *bench) {
+	{"9.2.2", "weights determine a member's share of the flows", func(x *bench) {
 		g := x.group(1, 1, 2)
 		g.Members[0].Weight = 3
 		x.must(insert(x.member("selector", 1, 0x11)), insert(x.member("selector", 2, 0x12)), insert(g), insert(x.indirect("t_select", 5, 0, 1)))
@@ -174,7 +174,7 @@ var entityClauses = []clause{
 			x.Errorf("of 256 flows with weights 3 and 1, members got %v", seen)
 		}
 	}, ""},
-	{"9.2.2", "a member whose watched port is down gets nothing until it is up", func(x *bench) {
+	{"9.2.2", "a member whose watched port is down gets no packets until it is up", func(x *bench) {
 		g := x.group(1, 1, 2)
 		g.Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: short(3)}
 		x.must(insert(x.member("selector", 1, 0x11)), insert(x.member("selector", 2, 0x12)), insert(g), insert(x.indirect("t_select", 5, 0, 1)))
@@ -228,7 +228,7 @@ var entityClauses = []clause{
 		for range 16 {
 			x.marks(first, body(8, 5, 1, 0))
 		}
-	}, "of this version ignores the mode"},
+	}, "this version ignores the mode"},
 	{"9.2.4", "one-shot entries and members do not mix in one selector: INVALID_ARGUMENT", func(x *bench) {
 		x.must(insert(x.oneShot(5, map[uint64]int32{1: 1})))
 		x.refuses(codes.InvalidArgument, insert(x.member("selector", 1, 1)))
@@ -320,7 +320,7 @@ var entityClauses = []clause{
 		if f := x.send(1, body(13, 0, 7, 0)); len(f) != 0 {
 			x.Errorf("after DELETE: %v", f)
 		}
-	}, "PI takes ports as numbers only"},
+	}, "PI accepts ports only as numbers"},
 	{"9.5.1", "multicast groups: id zero, a replica given twice, are INVALID_ARGUMENT; ALREADY_EXISTS and NOT_FOUND", func(x *bench) {
 		x.refuses(codes.InvalidArgument, insert(&p4v1.MulticastGroupEntry{}))
 		x.refuses(codes.InvalidArgument, insert(&p4v1.MulticastGroupEntry{MulticastGroupId: 1, Replicas: replicas(2, 2)}))
@@ -342,7 +342,7 @@ var entityClauses = []clause{
 			x.Errorf("with port 2 up: %v", f)
 		}
 	}, "has no backup replicas"},
-	{"9.5.2", "clone sessions: a copy for each replica, cut to the packet length", func(x *bench) {
+	{"9.5.2", "clone sessions: a copy for each replica, truncated to the packet length", func(x *bench) {
 		c := &p4v1.CloneSessionEntry{SessionId: 5, Replicas: replicas(3, 4), PacketLengthBytes: 4}
 		x.must(insert(c))
 		sizes := map[int]int{}
@@ -357,7 +357,7 @@ var entityClauses = []clause{
 		if f := x.send(1, body(14, 0, 0, 0)); len(f) != 1 {
 			x.Errorf("after DELETE: %v", f)
 		}
-	}, "PI takes ports as numbers only, and BMv2 cannot cut clones"},
+	}, "PI accepts ports only as numbers, and BMv2 cannot truncate clones"},
 	{"9.5.2", "clone sessions: bad ids, replicas, lengths and classes are INVALID_ARGUMENT; ALREADY_EXISTS and NOT_FOUND", func(x *bench) {
 		x.refuses(codes.InvalidArgument, insert(&p4v1.CloneSessionEntry{}))
 		x.refuses(codes.InvalidArgument, insert(&p4v1.CloneSessionEntry{SessionId: 1 << 15}))
@@ -369,7 +369,7 @@ var entityClauses = []clause{
 		x.refuses(codes.NotFound, modify(&p4v1.CloneSessionEntry{SessionId: 2}))
 		x.refuses(codes.NotFound, remove(&p4v1.CloneSessionEntry{SessionId: 2}))
 	}, lenient},
-	{"9.6", "value sets: the parser takes their members for cases; a write replaces all", func(x *bench) {
+	{"9.6", "value sets: the parser uses their members as cases; a write replaces all", func(x *bench) {
 		v := &p4v1.ValueSetEntry{ValueSetId: x.id("kinds"), Members: members(200, 201)}
 		x.must(modify(v))
 		x.marks(0x55, body(200, 0, 0, 0))
@@ -468,7 +468,7 @@ var entityClauses = []clause{
 			x.Errorf("the second list has %d, want 1", n)
 		}
 	}, ""},
-	{"9.8", "digests: those not acknowledged come again after ack_timeout_ns", func(x *bench) {
+	{"9.8", "digests: those not acknowledged are sent again after ack_timeout_ns", func(x *bench) {
 		x.must(insert(&p4v1.DigestEntry{DigestId: x.id("alert_t"), Config: &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 100e6}}))
 		x.send(1, body(12, 1, 0, 0))
 		x.next(x.session)
@@ -499,21 +499,21 @@ var entityClauses = []clause{
 		x.refuses(codes.InvalidArgument, insert(&p4v1.ExternEntry{ExternTypeId: 0x81, ExternId: 1}))
 		x.same(x.got(&p4v1.ExternEntry{}))
 	}, lenient},
-	{"12.1", "an update of no entity, or of no kind, is INVALID_ARGUMENT", func(x *bench) {
+	{"12.1", "an update without an entity or without a type is INVALID_ARGUMENT", func(x *bench) {
 		x.refuses(codes.InvalidArgument, insert(nil))
 		x.refuses(codes.InvalidArgument, change(p4v1.Update_UNSPECIFIED, x.exactEntry(1, 1)))
 	}, lenient},
-	{"12.1", "an empty batch is done", func(x *bench) { x.must() }, ""},
-	{"12.2", "CONTINUE_ON_ERROR does what it can, and says what became of each update", func(x *bench) {
+	{"12.1", "an empty batch succeeds", func(x *bench) { x.must() }, ""},
+	{"12.2", "CONTINUE_ON_ERROR executes every valid update, and returns a status for each", func(x *bench) {
 		x.atomic(p4v1.WriteRequest_CONTINUE_ON_ERROR, []codes.Code{codes.OK, codes.AlreadyExists, codes.OK}, x.exactEntry(1, 1), x.exactEntry(3, 3))
 	}, ""},
-	{"12.2", "ROLLBACK_ON_ERROR does all or nothing; what was not done is ABORTED", func(x *bench) {
+	{"12.2", "ROLLBACK_ON_ERROR executes all updates or none; those without an error are ABORTED", func(x *bench) {
 		x.atomic(p4v1.WriteRequest_ROLLBACK_ON_ERROR, []codes.Code{codes.Aborted, codes.AlreadyExists, codes.Aborted})
 	}, "PI answers UNIMPLEMENTED"},
-	{"12.2", "DATAPLANE_ATOMIC does all or nothing, at once for every packet", func(x *bench) {
+	{"12.2", "DATAPLANE_ATOMIC executes all updates or none, at once for every packet", func(x *bench) {
 		x.atomic(p4v1.WriteRequest_DATAPLANE_ATOMIC, []codes.Code{codes.Aborted, codes.AlreadyExists, codes.Aborted})
 	}, "PI answers UNIMPLEMENTED"},
-	{"12.2", "a batch that is rolled back leaves nothing behind, of any entity", func(x *bench) {
+	{"12.2", "a batch that is rolled back changes nothing, of any entity", func(x *bench) {
 		x.must(insert(x.exactEntry(1, 1)), insert(x.member("profile", 1, 1)), insert(x.indirect("t_profile", 5, 1, 0)))
 		before := x.everything()
 		del := x.exactEntry(1, 1)
@@ -578,8 +578,8 @@ var entityClauses = []clause{
 			_, err = stream.Recv()
 		}
 		x.fails(err, codes.NotFound)
-	}, "simple_switch_grpc takes any device id"},
-	{"13", "anyone may read, primary or not", func(x *bench) {
+	}, "simple_switch_grpc accepts any device id"},
+	{"13", "every controller may read, primary or not", func(x *bench) {
 		x.must(insert(x.exactEntry(1, 1)))
 		x.stream.CloseSend()
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_exact")}), x.exactEntry(1, 1))
@@ -593,7 +593,7 @@ var entityClauses = []clause{
 		}
 		x.same(list, x.exactEntry(1, 1))
 	}, lenient},
-	{"13", "a read of more than one message has all of it, once", func(x *bench) {
+	{"13", "a read that is answered by several messages has every entity once", func(x *bench) {
 		const n = 100
 		var updates []*p4v1.Update
 		for i := range uint64(n) {

@@ -25,15 +25,15 @@ import (
 // limitClauses are about limits that the specification leaves to the server, and
 // about requests that it must refuse.
 var limitClauses = []clause{
-	{"5.1", "a role is named: an id alone is INVALID_ARGUMENT, and not taken for the default role", func(x *bench) {
+	{"5.1", "a role needs a name: an id alone is INVALID_ARGUMENT, and does not mean the default role", func(x *bench) {
 		x.refused(x.openAs(oldRole(7, x.election+5)), codes.InvalidArgument)
 		x.must(insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1)))) // this one is still primary
 		r := &p4v1.WriteRequest{DeviceId: deviceID, ElectionId: uint128(x.election)}
 		setOldRole(r, 7)
 		_, err := x.client.Write(x.ctx, r)
 		x.fails(err, codes.InvalidArgument)
-	}, "PI takes role ids, not names"},
-	{"5.1", "names of roles are bounded: a longer one is INVALID_ARGUMENT", func(x *bench) {
+	}, "PI uses role ids, not names"},
+	{"5.1", "names of roles have a maximum length: a longer one is INVALID_ARGUMENT", func(x *bench) {
 		name := strings.Repeat("r", 100_000)
 		x.refused(x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: deviceID, Role: &p4v1.Role{Name: name}, ElectionId: uint128(1)}), codes.InvalidArgument)
 		_, err := x.client.Write(x.ctx, &p4v1.WriteRequest{DeviceId: deviceID, Role: name, ElectionId: uint128(1)})
@@ -41,7 +41,7 @@ var limitClauses = []clause{
 		if n := len(status.Convert(err).Message()); n > 1000 {
 			x.Errorf("the answer has %d bytes", n)
 		}
-	}, "PI takes role ids, not names"},
+	}, "PI uses role ids, not names"},
 	{"8.4", "registers: a byte string that does not fit, or is empty, is OUT_OF_RANGE", func(x *bench) {
 		r := &p4v1.RegisterEntry{RegisterId: x.id("narrow"), Index: index(0), Data: bits(1 << 48)}
 		x.refuses(codes.OutOfRange, modify(r))
@@ -60,13 +60,13 @@ var limitClauses = []clause{
 			}
 		}
 	}, "the entry's counter is not set by INSERT"},
-	{"9.5.1", "a replica without a port, or at one that the switch has not, is INVALID_ARGUMENT", func(x *bench) {
+	{"9.5.1", "a replica without a port, or with one that the switch does not have, is INVALID_ARGUMENT", func(x *bench) {
 		for _, r := range []*p4v1.Replica{{Instance: 1}, replicas(300)[0], {PortKind: &p4v1.Replica_Port{Port: []byte{2}}, BackupReplicas: []*p4v1.BackupReplica{{Port: []byte{1, 44}}}}} {
 			x.refuses(codes.InvalidArgument, insert(&p4v1.MulticastGroupEntry{MulticastGroupId: 9, Replicas: []*p4v1.Replica{r}}))
 			x.refuses(codes.InvalidArgument, insert(&p4v1.CloneSessionEntry{SessionId: 9, Replicas: []*p4v1.Replica{r}}))
 		}
-	}, "PI takes any port"},
-	{"13", "a reader that takes nothing holds up neither writes, nor reads, nor arbitration", func(x *bench) {
+	}, "PI accepts any port"},
+	{"13", "a client that does not receive its answers delays neither writes nor reads nor arbitration", func(x *bench) {
 		var batch []*p4v1.Update
 		for i := range uint64(8) {
 			e := x.large(i, 60_000) // more data than the window of a stream
@@ -106,7 +106,7 @@ var limitClauses = []clause{
 		}
 		x.send(1, body(12, 0xabcd, 0, 0))
 		x.silent(x.session) // which has not acknowledged it
-	}, "PI takes it from any stream, and has no stream errors"},
+	}, "PI accepts it from any stream, and has no stream errors"},
 }
 
 // large is an entry with n bytes of metadata.

@@ -51,7 +51,7 @@ var sessionClauses = []clause{
 		if err == nil {
 			x.Error("a write with an unknown role was taken")
 		}
-	}, "PI takes role ids, not names"},
+	}, "PI uses role ids, not names"},
 	{"5", "each role has a primary of its own, and election ids of its own", func(x *bench) {
 		s := x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: deviceID, Role: &p4v1.Role{Name: "r"}, ElectionId: uint128(1)})
 		a := x.arbitration(s)
@@ -62,7 +62,7 @@ var sessionClauses = []clause{
 			Updates: []*p4v1.Update{insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1)))}})
 		x.fails(err, codes.OK)
 		x.must(insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 2))))
-	}, "PI takes role ids, not names"},
+	}, "PI uses role ids, not names"},
 	{"5.2", "a role configuration that was not agreed upon is INVALID_ARGUMENT", func(x *bench) {
 		any, err := anypb.New(&p4v1.Uint128{})
 		if err != nil {
@@ -73,8 +73,8 @@ var sessionClauses = []clause{
 	}, "PI ignores it"},
 	{"5.3 1.1", "a stream for an unknown device ends with NOT_FOUND", func(x *bench) {
 		x.refused(x.openAs(&p4v1.MasterArbitrationUpdate{DeviceId: 99, ElectionId: uint128(1)}), codes.NotFound)
-	}, "simple_switch_grpc takes any device id"},
-	{"5.3 1.2", "an election id that a live controller has ends the stream with INVALID_ARGUMENT", func(x *bench) {
+	}, "simple_switch_grpc accepts any device id"},
+	{"5.3 1.2", "an election id that another connected controller has ends the stream with INVALID_ARGUMENT", func(x *bench) {
 		x.refused(x.open(x.election), codes.InvalidArgument)
 		x.silent(x.session)
 	}, "simple_switch_grpc may crash after it"},
@@ -96,7 +96,7 @@ var sessionClauses = []clause{
 				x.Fatal("there is no limit")
 			}
 		}
-	}, "has no limit of the kind"},
+	}, "has no such limit"},
 	{"5.3 2.1", "a stream that names another device later ends with FAILED_PRECONDITION", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: 99, ElectionId: uint128(x.election)})
 		x.refused(x.session, codes.FailedPrecondition)
@@ -104,14 +104,14 @@ var sessionClauses = []clause{
 	{"5.3 2.2", "a stream that names another role later ends with FAILED_PRECONDITION", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, Role: &p4v1.Role{Name: "s"}, ElectionId: uint128(x.election)})
 		x.refused(x.session, codes.FailedPrecondition)
-	}, "PI takes role ids, not names"},
-	{"5.3 2.4", "a live controller that takes another's election id ends with INVALID_ARGUMENT", func(x *bench) {
+	}, "PI uses role ids, not names"},
+	{"5.3 2.4", "the stream of a connected controller that changes to another's election id ends with INVALID_ARGUMENT", func(x *bench) {
 		backup := x.open(x.election - 1)
 		x.standing(backup, codes.AlreadyExists, x.election)
 		x.ask(backup, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.refused(backup, codes.InvalidArgument)
 	}, ""},
-	{"5.3", "the same election id again leaves the primary primary, and all are notified", func(x *bench) {
+	{"5.3", "a primary that sends its election id again stays primary, and all are notified", func(x *bench) {
 		x.ask(x.session, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.standing(x.session, codes.OK, x.election)
 	}, "PI does not answer an update that changes nothing"},
@@ -133,7 +133,7 @@ var sessionClauses = []clause{
 	{"12", "a write for an unknown device is NOT_FOUND", func(x *bench) {
 		_, err := x.client.Write(x.ctx, &p4v1.WriteRequest{DeviceId: 99, ElectionId: uint128(x.election)})
 		x.fails(err, codes.NotFound)
-	}, "simple_switch_grpc takes any device id"},
+	}, "simple_switch_grpc accepts any device id"},
 	{"12", "a write by a backup is PERMISSION_DENIED, whatever is in it", func(x *bench) {
 		backup := x.open(x.election - 1)
 		x.standing(backup, codes.AlreadyExists, x.election)
@@ -152,8 +152,8 @@ var sessionClauses = []clause{
 		if err != nil || resp.Config != nil {
 			x.Errorf("its pipeline is %v, %v, want none", resp, err)
 		}
-	}, "is shared by the tests, which set one"},
-	{"14", "setting a pipeline takes the primary, and a device that is there", func(x *bench) {
+	}, "the switch is shared by the tests, which set one"},
+	{"14", "only the primary can set a pipeline, and only of an existing device", func(x *bench) {
 		call := func(device uint64, election uint64) error {
 			_, err := x.client.SetForwardingPipelineConfig(x.ctx, &p4v1.SetForwardingPipelineConfigRequest{DeviceId: device, ElectionId: uint128(election),
 				Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: x.config})
@@ -172,7 +172,7 @@ var sessionClauses = []clause{
 		x.same(x.got(&p4v1.TableEntry{TableId: e.TableId}), e)
 		x.fails(x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_VERIFY, nil), codes.InvalidArgument)
 	}, "PI answers VERIFY with UNIMPLEMENTED"},
-	{"14", "a pipeline that is not one is INVALID_ARGUMENT", func(x *bench) {
+	{"14", "an invalid pipeline is INVALID_ARGUMENT", func(x *bench) {
 		for _, action := range []p4v1.SetForwardingPipelineConfigRequest_Action{p4v1.SetForwardingPipelineConfigRequest_VERIFY, p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
 			p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT} {
 			x.fails(x.setPipeline(action, &p4v1.ForwardingPipelineConfig{P4Info: x.config.P4Info, P4DeviceConfig: []byte("{")}), codes.InvalidArgument)
@@ -182,7 +182,7 @@ var sessionClauses = []clause{
 			x.fails(x.setPipeline(action, &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: x.config.P4DeviceConfig}), codes.InvalidArgument)
 		}
 		x.fails(x.setPipeline(99, x.config), codes.InvalidArgument)
-	}, "PI answers with other codes, or takes a P4Info that does not fit"},
+	}, "PI answers with other codes, or accepts a P4Info that does not match the program"},
 	{"14", "the program may be within p4.tmp.P4DeviceConfig, as p4lang's tutorials send it", func(x *bench) {
 		wrapped := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1) // reassign
 		wrapped = protowire.AppendBytes(protowire.AppendTag(wrapped, 3, protowire.BytesType), x.config.P4DeviceConfig)
@@ -207,7 +207,7 @@ var sessionClauses = []clause{
 		x.fails(x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_COMMIT, nil), codes.NotFound)
 		x.fails(x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_COMMIT, x.config), codes.InvalidArgument)
 	}, "PI answers with other codes"},
-	{"14", "VERIFY_AND_COMMIT starts anew: all forwarding state is as the program has it", func(x *bench) {
+	{"14", "VERIFY_AND_COMMIT resets all forwarding state to that of the program", func(x *bench) {
 		e := x.entry("t_exact", x.call("mark_and_count", 0x42), exact(1, 7))
 		x.must(insert(e), insert(&p4v1.MulticastGroupEntry{MulticastGroupId: 1, Replicas: replicas(2)}),
 			modify(&p4v1.CounterEntry{CounterId: x.id("by_port"), Index: &p4v1.Index{Index: 1}, Data: &p4v1.CounterData{PacketCount: 5}}))
@@ -217,7 +217,7 @@ var sessionClauses = []clause{
 		x.same(x.got(&p4v1.CounterEntry{CounterId: x.id("by_port"), Index: &p4v1.Index{Index: 1}}),
 			&p4v1.CounterEntry{CounterId: x.id("by_port"), Index: &p4v1.Index{Index: 1}, Data: &p4v1.CounterData{}})
 	}, ""},
-	{"14", "RECONCILE_AND_COMMIT keeps the state that the new pipeline has a place for", func(x *bench) {
+	{"14", "RECONCILE_AND_COMMIT keeps the state that also exists in the new pipeline", func(x *bench) {
 		e := x.entry("t_exact", x.call("mark_and_count", 0x42), exact(1, 7))
 		e.Metadata = []byte("mine")
 		x.must(insert(e), insert(&p4v1.MulticastGroupEntry{MulticastGroupId: 1, Replicas: replicas(2)}),
@@ -263,8 +263,8 @@ var sessionClauses = []clause{
 	{"15", "the pipeline of an unknown device is NOT_FOUND", func(x *bench) {
 		_, err := x.client.GetForwardingPipelineConfig(x.ctx, &p4v1.GetForwardingPipelineConfigRequest{DeviceId: 99})
 		x.fails(err, codes.NotFound)
-	}, "simple_switch_grpc takes any device id"},
-	{"16.1", "a packet-out leaves as its metadata say", func(x *bench) {
+	}, "simple_switch_grpc accepts any device id"},
+	{"16.1", "a packet-out is sent as its metadata specify", func(x *bench) {
 		out := packetOut(3, 0, body(1, 2, 3, 4))
 		before := x.outOf(3, func() { x.say(x.session, out) })
 		if !bytes.Equal(before, body(1, 2, 3, 4)) {
@@ -287,8 +287,8 @@ var sessionClauses = []clause{
 		x.standing(backup, codes.AlreadyExists, x.election)
 		x.say(backup, packetOut(3, 0, body(1, 2, 3, 4)))
 		x.streamError(backup, codes.PermissionDenied)
-	}, "PI drops it without a word"},
-	{"16.6", "a packet-out with wrong metadata is INVALID_ARGUMENT, as a stream error with the packet; the stream stays", func(x *bench) {
+	}, "PI drops it without an error"},
+	{"16.6", "a packet-out with wrong metadata is INVALID_ARGUMENT, as a stream error with the packet; the stream stays open", func(x *bench) {
 		missing, unknown, wide := packetOut(3, 0, nil), packetOut(3, 0, nil), packetOut(1<<16, 0, nil)
 		missing.GetPacket().Metadata = missing.GetPacket().Metadata[:1]
 		unknown.GetPacket().Metadata[0].MetadataId = 99
@@ -300,7 +300,7 @@ var sessionClauses = []clause{
 			}
 		}
 		x.must(insert(x.entry("t_exact", x.call("mark_and_count", 1), exact(1, 1))))
-	}, "PI drops it without a word"},
+	}, "PI drops it without an error"},
 	{"16.6", "messages without content or of an unknown kind are stream errors", func(x *bench) {
 		any, err := anypb.New(&p4v1.Uint128{})
 		if err != nil {

@@ -62,7 +62,7 @@ var tableClauses = []clause{
 		x.must(insert(e))
 		x.same(x.got(&p4v1.TableEntry{TableId: e.TableId}), e)
 	}, ""},
-	{"8.4", "byte strings are taken with leading zeros and given without", func(x *bench) {
+	{"8.4", "byte strings are accepted with leading zeros and returned without", func(x *bench) {
 		long := x.entry("t_exact", &p4v1.Action{ActionId: x.id("mark_and_count"), Params: []*p4v1.Action_Param{{ParamId: 1, Value: []byte{0, 0, 7}}}}, raw(1, 0, 0, 0, 0, 0, 5))
 		x.must(insert(long))
 		x.same(x.got(&p4v1.TableEntry{TableId: long.TableId}), x.exactEntry(5, 7))
@@ -75,12 +75,12 @@ var tableClauses = []clause{
 		x.refuses(codes.InvalidArgument, insert(x.entry("t_exact", x.call("mark_and_count", 256), exact(1, 1))))
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_exact")}))
 	}, "PI answers OUT_OF_RANGE, which 8.4 allows"},
-	{"9.1", "INSERT of an entry that is there is ALREADY_EXISTS, whatever its action", func(x *bench) {
+	{"9.1", "INSERT of an existing entry is ALREADY_EXISTS, whatever its action", func(x *bench) {
 		x.must(insert(x.exactEntry(1, 1)))
 		x.refuses(codes.AlreadyExists, insert(x.exactEntry(1, 2)))
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_exact")}), x.exactEntry(1, 1))
 	}, ""},
-	{"9.1", "MODIFY and DELETE of an entry that is not there are NOT_FOUND", func(x *bench) {
+	{"9.1", "MODIFY and DELETE of an entry that does not exist are NOT_FOUND", func(x *bench) {
 		x.refuses(codes.NotFound, modify(x.exactEntry(1, 1)))
 		x.refuses(codes.NotFound, remove(x.exactEntry(1, 1)))
 	}, ""},
@@ -112,7 +112,7 @@ var tableClauses = []clause{
 		e.Priority = 1
 		x.refuses(codes.InvalidArgument, insert(e))
 	}, lenient},
-	{"9.1", "the greater priority wins, and entries that differ in priority alone are two", func(x *bench) {
+	{"9.1", "the greater priority wins, and entries that differ only in priority are different entries", func(x *bench) {
 		x.must(insert(x.ternaryEntry(10, 1, ternary(1, 0x100, 0xff00))), insert(x.ternaryEntry(20, 2, ternary(1, 0x100, 0xff00))))
 		x.marks(2, body(3, 0x155, 0, 0))
 		x.must(remove(x.ternaryEntry(20, 2, ternary(1, 0x100, 0xff00))))
@@ -238,7 +238,7 @@ var tableClauses = []clause{
 			x.refuses(codes.PermissionDenied, u)
 		}
 	}, "PI knows no is_const"},
-	{"9.1.5", "the entries that a table comes with can be read, modified, deleted and added to", func(x *bench) {
+	{"9.1.5", "the initial entries of a table can be read, modified and deleted, and others added", func(x *bench) {
 		e := func(a, mark uint64) *p4v1.TableEntry { return x.entry("t_initial", x.call("mark", mark), exact(1, a)) }
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_initial")}), e(1, 0x11), e(2, 0x22))
 		x.must(modify(e(1, 0x12)), remove(e(2, 0)), insert(e(3, 0x33)))
@@ -246,8 +246,8 @@ var tableClauses = []clause{
 		x.marks(0, body(16, 2, 0, 0))
 		x.marks(0x33, body(16, 3, 0, 0))
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_initial")}), e(1, 0x12), e(3, 0x33))
-	}, "BMv2 takes such entries for constant"},
-	{"9.1.5, 14", "RECONCILE_AND_COMMIT keeps what became of the entries that a table comes with", func(x *bench) {
+	}, "BMv2 treats such entries as constant"},
+	{"9.1.5, 14", "RECONCILE_AND_COMMIT keeps changes of a table's initial entries", func(x *bench) {
 		e := func(a, mark uint64) *p4v1.TableEntry { return x.entry("t_initial", x.call("mark", mark), exact(1, a)) }
 		x.must(modify(e(1, 0x12)), remove(e(2, 0)), insert(e(3, 0x33)))
 		x.set(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, x.config)
@@ -323,7 +323,7 @@ var tableClauses = []clause{
 			x.Errorf("after the reset, colour %d", c)
 		}
 		x.same(x.got(&p4v1.TableEntry{TableId: e.TableId, MeterConfig: &p4v1.MeterConfig{}}), e)
-	}, "PI does not reset meters so"},
+	}, "PI does not reset meters in this way"},
 	{"9.4.3", "a direct meter counts the packets of each colour; the counters can only be set to zero", func(x *bench) {
 		e := x.entry("t_meter", x.call("mark_and_meter", 1), exact(1, 1))
 		e.MeterConfig = &p4v1.MeterConfig{Cir: 1, Cburst: 1, Pir: 1, Pburst: 2}
@@ -397,7 +397,7 @@ var tableClauses = []clause{
 			x.Errorf("%d counters of the table, want 2", n)
 		}
 	}, ""},
-	{"9.3.1", "a direct counter of an entry that is not there is NOT_FOUND; INSERT and DELETE are INVALID_ARGUMENT", func(x *bench) {
+	{"9.3.1", "a direct counter of an entry that does not exist is NOT_FOUND; INSERT and DELETE are INVALID_ARGUMENT", func(x *bench) {
 		e := &p4v1.DirectCounterEntry{TableEntry: x.entry("t_exact", nil, exact(1, 1)), Data: &p4v1.CounterData{}}
 		x.refuses(codes.NotFound, modify(e))
 		x.must(insert(x.exactEntry(1, 1)))

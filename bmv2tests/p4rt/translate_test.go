@@ -117,7 +117,7 @@ var translateClauses = []clause{
 		x.must(modify(cell("red")))
 		x.same(x.got(&p4v1.RegisterEntry{RegisterId: x.id("last"), Index: &p4v1.Index{Index: 1}}), cell("red"))
 	}, noTranslation},
-	{"8.4.6", "strings that the program or the configuration maps are what these say", func(x *bench) {
+	{"8.4.6", "strings that the program or the configuration maps have the mapped numbers", func(x *bench) {
 		x.translate()
 		x.must(insert(x.route("default", "eth3", optionally(2, "eth1"))))
 		x.leaves(3, body(1, 9, 0, 0)) // no tenant: 0
@@ -127,7 +127,7 @@ var translateClauses = []clause{
 		x.refuses(codes.InvalidArgument, insert(x.route("red", "eth9")))
 		x.refuses(codes.InvalidArgument, insert(x.route("red", "eth1", optionally(2, "nowhere"))))
 	}, noTranslation},
-	{"8.4.6", "strings: an update that fails leaves none behind; all are RESOURCE_EXHAUSTED, and free again by another pipeline", func(x *bench) {
+	{"8.4.6", "strings: a failed update adds none; when all numbers are used, new strings are RESOURCE_EXHAUSTED until another pipeline is set", func(x *bench) {
 		x.translate() // two bits: three names beside default
 		for range 5 {
 			x.refuses(codes.InvalidArgument, insert(x.route("lost", "eth9")))
@@ -155,7 +155,7 @@ var translateClauses = []clause{
 		x.refuses(codes.InvalidArgument, insert(same)) // the configuration has all values
 		x.refuses(codes.InvalidArgument, insert(x.entry("t_class", x.call("mark", 1), exact(1, 1<<32))))
 	}, noTranslation},
-	{"8.4.6", "types that share a URI but not what it stands for are INVALID_ARGUMENT", func(x *bench) {
+	{"8.4.6", "types with the same URI but different translations are INVALID_ARGUMENT", func(x *bench) {
 		cfg, err := translated()
 		if err != nil {
 			x.Fatal(err)
@@ -194,7 +194,7 @@ var translateClauses = []clause{
 			x.Errorf("a packet for eth9 is answered with %v", e)
 		}
 	}, noTranslation},
-	{"8.4.6, 14", "RECONCILE_AND_COMMIT keeps what strings stand for", func(x *bench) {
+	{"8.4.6, 14", "RECONCILE_AND_COMMIT keeps the numbers of strings", func(x *bench) {
 		x.translate()
 		x.must(insert(x.tenant(1, "red")), insert(x.tenant(2, "blue")), remove(x.tenant(1, "red")))
 		x.send(1, body(1, 2, 0, 0))
@@ -204,7 +204,7 @@ var translateClauses = []clause{
 			x.Errorf("the register has tenant %q, want blue", got)
 		}
 	}, noTranslation},
-	{"9.1.5", "single const entries are read as such, and cannot be changed but for direct resources: PERMISSION_DENIED", func(x *bench) {
+	{"9.1.5", "single const entries are read as such, and cannot be changed except for direct resources: PERMISSION_DENIED", func(x *bench) {
 		x.translate()
 		fixed, free := x.entry("t_mixed", x.call("mark", 0x11), exact(1, 1)), x.entry("t_mixed", x.call("mark", 0x22), exact(1, 2))
 		read := proto.Clone(fixed).(*p4v1.TableEntry)
@@ -228,7 +228,7 @@ var translateClauses = []clause{
 		x.marks(0x44, body(3, 0, 3, 0))
 		x.refuses(codes.PermissionDenied, remove(fixed))
 		x.must(remove(free))
-	}, "BMv2 takes such entries for constant"},
+	}, "BMv2 treats such entries as constant"},
 	{"9.1", "is_const in an update is INVALID_ARGUMENT", func(x *bench) {
 		e := x.entry("t_right", x.call("mark_c", 1), exact(1, 1))
 		x.must(insert(e))
@@ -275,7 +275,7 @@ var translateClauses = []clause{
 		if e := x.next(s).GetError(); e.GetCanonicalCode() != int32(codes.PermissionDenied) {
 			x.Errorf("a packet-out is answered with %v", e)
 		}
-	}, "PI takes role ids, not names"},
+	}, "PI uses role ids, not names"},
 	{"5.2, 5.4", "a role's configuration is the one that its primary sent last, and all controllers of the role are notified", func(x *bench) {
 		first := x.role("q", map[string]any{"entities": []any{"t_right"}, "pipeline": true})
 		if a := x.arbitration(first); a.GetRole().GetConfig() == nil {
@@ -287,8 +287,8 @@ var translateClauses = []clause{
 				x.Errorf("told %v, want the new primary's configuration: none", a)
 			}
 		}
-	}, "PI takes role ids, not names"},
-	{"5.2", "a role configuration that means nothing is INVALID_ARGUMENT", func(x *bench) {
+	}, "PI uses role ids, not names"},
+	{"5.2", "an invalid role configuration is INVALID_ARGUMENT", func(x *bench) {
 		for _, fields := range []map[string]any{{"entities": "t_left"}, {"entities": []any{1}}, {"packet_in": "yes"}, {"tables": []any{}}} {
 			x.refused(x.role("bad", fields), codes.InvalidArgument)
 		}
