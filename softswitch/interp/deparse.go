@@ -16,6 +16,7 @@ type emitted struct {
 	// the bits in stores of relDirty decide: all bits or none.
 	always, stores uint64
 	varbit         bool
+	native         int32 // position of code that does what build does; 0 for none
 	h              *header
 }
 
@@ -26,12 +27,15 @@ func (m *Machine) deparse(list []emitted) {
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
 	payload := int(m.f[m.prog.sys+sysPayload])
 	size, moved, change := uint64(0), uint64(0), uint64(0)
+	n := 0 // valid headers
 	for i := range list {
 		h := &list[i]
 		block := (*[3]uint64)(unsafe.Pointer(at64(f, slot(h.base))))
 		if block[relValid] == 0 {
 			continue
 		}
+		m.valid[n] = int32(i)
+		n++
 		moved |= block[relOffset] ^ (size + 1)
 		change |= h.always | block[relDirty]&h.stores
 		size += uint64(h.bytes)
@@ -50,22 +54,19 @@ func (m *Machine) deparse(list []emitted) {
 		}
 		return
 	}
-	if !m.shift(list, payload) {
+	if !m.shift(list, m.valid[:n], payload) {
 		m.rewrite(list, int(size), payload)
 	}
 }
 
 // shift does the work of rewrite if headers were inserted or removed at one
 // offset: the headers before it stay, and those after it move with the payload.
-// It reports whether this is the case.
-func (m *Machine) shift(list []emitted, payload int) bool {
+// It reports whether this is the case. valid are the numbers of the valid headers.
+func (m *Machine) shift(list []emitted, valid []int32, payload int) bool {
 	f := m.f
 	stay, fresh, from, to := 0, 0, -1, 0 // bytes that stay and that are new; range that moves
-	for i := range list {
+	for _, i := range valid {
 		h := &list[i]
-		if f[h.base+relValid] == 0 {
-			continue
-		}
 		n, at := int(h.bytes), int(f[h.base+relOffset])-1
 		if h.varbit {
 			n += int(f[h.base+relVarLen] / 8)
@@ -96,14 +97,13 @@ func (m *Machine) shift(list []emitted, payload int) bool {
 	copy(b[from+by:], m.data[from:])
 	b = b[:len(m.data)+by]
 	m.frame.Data, m.data = b, b
-	for i := range list {
+	for _, i := range valid {
 		h := &list[i]
-		if f[h.base+relValid] == 0 {
-			continue
-		}
 		switch at := int(f[h.base+relOffset]) - 1; {
 		case at < 0:
-			m.build(h.h, b[stay:stay+int(h.bytes)])
+			if to := b[stay : stay+int(h.bytes)]; !m.buildNative(h, to) {
+				m.build(h.h, to)
+			}
 			stay += int(h.bytes)
 		case h.stores == 0:
 		case at < from:

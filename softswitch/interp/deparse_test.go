@@ -68,7 +68,13 @@ func TestShiftMatchesRewrite(t *testing.T) {
 			frame := &packet.Frame{Data: append(make([]byte, 0, 60+rng.IntN(400)), data...), Elided: 7}
 			*m = &Machine{prog: p, f: append([]uint64(nil), f...), frame: frame, data: frame.Data}
 		}
-		if !got.shift(list, payload) {
+		var valid []int32
+		for i := range list {
+			if f[list[i].base+relValid] != 0 {
+				valid = append(valid, int32(i))
+			}
+		}
+		if !got.shift(list, valid, payload) {
 			continue
 		}
 		moved++

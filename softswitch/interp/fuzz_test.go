@@ -36,10 +36,17 @@ func FuzzProgram(f *testing.F) {
 		if err != nil {
 			t.Fatalf("without the optimiser: %v", err)
 		}
+		interpreted, err := Compile(p, Options{Interpret: true})
+		if err != nil {
+			t.Fatalf("without translation: %v", err)
+		}
 		want := runFuzzed(plain, data, false)
 		for _, held := range []bool{false, true} {
-			if got := runFuzzed(prog, data, held); got != want {
+			if got := runFuzzed(interpreted, data, held); got != want {
 				t.Fatalf("with the optimiser (state stays in the machine: %v)\n%s\nwithout\n%s", held, got, want)
+			}
+			if got := runFuzzed(prog, data, held); got != want {
+				t.Fatalf("translated (state stays in the machine: %v)\n%s\nwithout\n%s", held, got, want)
 			}
 		}
 	})

@@ -22,6 +22,7 @@ type Machine struct {
 	f     []uint64
 	// narrow has the cells of the registers with one limb, nil for others.
 	narrow [][]uint64
+	tables []*Table // state.Tables
 
 	frame *packet.Frame
 	data  []byte // frame.Data
@@ -39,6 +40,7 @@ type Machine struct {
 
 	egressSpec, mcastGroup int // slots, or −1
 	scratch                []byte
+	valid                  []int32 // scratch: numbers of headers in a deparser's list
 	steps                  int
 	parseEnd               int32 // of the current parser
 	ahead                  ahead
@@ -64,7 +66,8 @@ type Requests struct {
 // NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
-	m := &Machine{prog: p, state: s, f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1}
+	m := &Machine{prog: p, state: s, tables: s.Tables, f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1,
+		valid: make([]int32, max(len(p.deparse[in]), len(p.deparse[out])))}
 	copy(m.f[p.constBase:], p.consts)
 	m.narrow = make([][]uint64, len(s.Registers))
 	for i, r := range s.Registers {

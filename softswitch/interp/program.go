@@ -26,6 +26,8 @@ type Options struct {
 	Trace bool
 	// Plain disables the optimiser, for comparison.
 	Plain bool
+	// Interpret leaves the program untranslated, for comparison.
+	Interpret bool
 }
 
 // Program is a compiled program.
@@ -45,9 +47,10 @@ type Program struct {
 	Errors map[string]int
 
 	code      []instr
-	slots     int // all
-	shared    int // first slot that is kept while the packet is queued
-	fieldsEnd int // first slot that is not cleared for each packet
+	native    *native // nil: code is interpreted
+	slots     int     // all
+	shared    int     // first slot that is kept while the packet is queued
+	fieldsEnd int     // first slot that is not cleared for each packet
 	// metadataEnd is the first slot after those of shared metadata.
 	metadataEnd int
 	sys         int // first of sysSlots
@@ -343,6 +346,9 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 		c.prog.fuse()
 	}
 	c.prog.check()
+	if !opts.Plain && !opts.Trace && !opts.Interpret {
+		c.prog.native = c.prog.translate()
+	}
 	return c.prog, nil
 }
 

@@ -81,23 +81,27 @@ func (t *Table) dropRecord(id uint32) {
 	t.recordOf[id] = none
 }
 
-// recent caches the records of recent keys of up to 32 bits, because the
+// recentKeys caches the records of recent keys of up to 32 bits, because the
 // packets of a flow are often adjacent.
-type recent struct {
+type recentKeys struct {
 	slots [recentSlots]uint64 // key, record plus one; 0 is free
 	used  bool
 }
 
-const recentSlots = 256
+const (
+	recentBits   = 8
+	recentSlots  = 1 << recentBits
+	recentFactor = 0x9e3779b97f4a7c15
+)
 
 // slot returns the cache slot of a key.
-func (r *recent) slot(key uint64) *uint64 {
-	return &r.slots[key*0x9e3779b97f4a7c15>>(64-8)%recentSlots]
+func (r *recentKeys) slot(key uint64) *uint64 {
+	return &r.slots[key*recentFactor>>(64-recentBits)%recentSlots]
 }
 
 // forget invalidates the cache after a change of entries.
-func (r *recent) forget() {
+func (r *recentKeys) forget() {
 	if r != nil && r.used {
-		*r = recent{}
+		*r = recentKeys{}
 	}
 }

@@ -173,7 +173,7 @@ type Table struct {
 	key     []uint64       // scratch
 	quick   quickKey       // of a table that applyTable applies directly
 	direct  []uint32       // record plus one by key, of small exact tables
-	recent  *recent        // of tables with slow lookups
+	recent  *recentKeys    // of tables with slow lookups
 	argsAt  int            // offset of the arguments in Entry.limbs
 	entries []Entry
 	free    []uint32
@@ -279,11 +279,7 @@ func newTable(p *Program, info *TableInfo) *Table {
 	t.counts = info.Counters
 	t.heavy = info.Meter >= 0 || info.Profile >= 0
 	t.extras = t.heavy || t.counts || info.Timeout
-	slots := 0
-	for _, a := range info.Actions {
-		slots = max(slots, p.Actions[a].slots)
-	}
-	t.records = newRecords(slots)
+	t.records = newRecords(p.argsOf(info))
 	t.quicken()
 	t.ResetDefault()
 	for _, e := range info.Entries {
@@ -414,19 +410,46 @@ type quickKey struct {
 // directly by the key.
 const directBits = 10
 
+// oneField reports whether the key of a table is one field, and packets change
+// nothing in its entries.
+func (t *TableInfo) oneField() bool {
+	extras := t.Counters || t.Timeout || t.Meter >= 0 || t.Profile >= 0
+	return len(t.parts) == 1 && t.parts[0].shift == 0 && !extras
+}
+
+// isDirect reports whether the key is an index: see Table.direct.
+func (t *TableInfo) isDirect() bool {
+	return t.oneField() && t.Kind == "exact" && t.Width <= directBits && t.parts[0].mask <= maskOf(t.Width)
+}
+
+// isRecent reports whether the table has Table.recent.
+func (t *TableInfo) isRecent() bool {
+	return t.oneField() && t.Kind == "lpm" && t.Width <= 32
+}
+
+// argsOf returns the largest number of slots that the arguments of an action of a
+// table take.
+func (p *Program) argsOf(t *TableInfo) int {
+	slots := 0
+	for _, a := range t.Actions {
+		slots = max(slots, p.Actions[a].slots)
+	}
+	return slots
+}
+
 // quicken determines whether applyTable can apply the table directly: its key
 // is one field, and it counts nothing.
 func (t *Table) quicken() {
-	if len(t.Info.parts) != 1 || t.extras || t.Info.parts[0].shift != 0 {
+	if !t.Info.oneField() {
 		return
 	}
 	p := &t.Info.parts[0]
 	t.quick = quickKey{true, p.slot, p.valid, p.mask}
 	switch {
-	case t.exact32 != nil && t.Info.Width <= directBits:
+	case t.Info.isDirect():
 		t.direct = make([]uint32, 1<<t.Info.Width)
-	case t.lpm32 != nil:
-		t.recent = new(recent)
+	case t.Info.isRecent():
+		t.recent = new(recentKeys)
 	case t.exact32 != nil, t.exact != nil:
 	default:
 		t.quick.ok = false

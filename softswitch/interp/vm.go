@@ -16,13 +16,22 @@ import (
 const maxSteps = 1 << 16
 
 // run executes instructions from start to the next iEnd.
+func (m *Machine) run(start int32) {
+	if n := m.prog.native; n != nil {
+		m.runNative(n, start)
+		return
+	}
+	m.interpret(start)
+}
+
+// interpret executes instructions from start to the next iEnd.
 //
 // It handles the frequent instructions in one loop without calls that return,
 // so that the Go compiler uses a jump table and keeps variables in registers.
 // It accesses slots and instructions without bounds checks, which would take as
 // long as the instructions themselves. check has verified that all are within
 // bounds.
-func (m *Machine) run(start int32) {
+func (m *Machine) interpret(start int32) {
 	pc := int(start)
 	for pc >= 0 {
 		f, code := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(m.prog.code))

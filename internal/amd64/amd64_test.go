@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package amd64
+
+import (
+	"encoding/hex"
+	"testing"
+)
+
+// GNU objdump disassembles the bytes to these texts. A prefix of 40 is allowed but
+// not needed.
+func TestEncodings(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		emit func(a *Asm)
+		want string
+	}{
+		{"movzbl 0x12(%r8,%rcx,1),%edx", func(a *Asm) { a.Load(1, DX, Mem{R8, CX, 0, 0x12}) }, "410fb6540812"},
+		{"movzwl -1(%r8,%r12,1),%r13d", func(a *Asm) { a.Load(2, R13, Mem{R8, R12, 0, -1}) }, "470fb76c20ff"},
+		{"mov 0x1234(%rdi),%eax", func(a *Asm) { a.Load(4, AX, At(DI, 0x1234)) }, "408b8734120000"},
+		{"mov 0x8(%r11,%rcx,4),%r15", func(a *Asm) { a.Load(8, R15, Mem{R11, CX, 2, 8}) }, "4d8b7c8b08"},
+		{"mov %r15,-8(%rsi)", func(a *Asm) { a.Store(8, At(SI, -8), R15) }, "4c897ef8"},
+		{"mov %edx,0x80(%r10)", func(a *Asm) { a.Store(4, At(R10, 0x80), DX) }, "41899280000000"},
+		{"movq $-2,0x7f(%rdi)", func(a *Asm) { a.StoreImm(At(DI, 0x7f), -2) }, "48c7477ffeffffff"},
+		{"lea 0x1(%rcx),%r13", func(a *Asm) { a.Lea(R13, At(CX, 1)) }, "4c8d6901"},
+		{"mov %r12,%rbx", func(a *Asm) { a.Move(BX, R12) }, "4c89e3"},
+		{"movzbl %dl,%r12d", func(a *Asm) { a.Low(1, R12, DX) }, "440fb6e2"},
+		{"movzwl %r13w,%r13d", func(a *Asm) { a.Low(2, R13, R13) }, "450fb7ed"},
+		{"mov %r15d,%eax", func(a *Asm) { a.Low(4, AX, R15) }, "4489f8"},
+		{"mov $0xffffffff,%r11d", func(a *Asm) { a.Imm(R11, 0xffffffff) }, "41bbffffffff"},
+		{"mov $-1,%rax", func(a *Asm) { a.Imm(AX, 1<<64-1) }, "48c7c0ffffffff"},
+		{"movabs $0x123456789abcdef0,%r12", func(a *Asm) { a.Imm(R12, 0x123456789abcdef0) }, "49bcf0debc9a78563412"},
+		{"add %r13,%rax", func(a *Asm) { a.Op(Add, AX, R13) }, "4903c5"},
+		{"or %rax,%r15", func(a *Asm) { a.Op(Or, R15, AX) }, "4c0bf8"},
+		{"and 0x10(%rdi),%rdx", func(a *Asm) { a.OpMem(And, DX, At(DI, 0x10)) }, "48235710"},
+		{"sub 0x400(%rdi),%r12", func(a *Asm) { a.OpMem(Sub, R12, At(DI, 0x400)) }, "4c2ba700040000"},
+		{"xor $0x7f,%rbx", func(a *Asm) { a.OpImm(Xor, BX, 0x7f) }, "4883f37f"},
+		{"cmp $0x12345,%r13", func(a *Asm) { a.OpImm(Cmp, R13, 0x12345) }, "4981fd45230100"},
+		{"cmpq $0x0,0x88(%rdi)", func(a *Asm) { a.MemImm(Cmp, At(DI, 0x88), 0) }, "4883bf8800000000"},
+		{"addq $0x3e8,0x8(%rdi)", func(a *Asm) { a.MemImm(Add, At(DI, 8), 1000) }, "48814708e8030000"},
+		{"cmp $0x1234,%ecx", func(a *Asm) { a.Cmp32(CX, 0x1234) }, "4081f934120000"},
+		{"imul %r11,%r12", func(a *Asm) { a.Mul(R12, R11) }, "4d0fafe3"},
+		{"imul $0x18,%rdx,%rdx", func(a *Asm) { a.MulImm(DX, DX, 24) }, "4869d218000000"},
+		{"incq 0x10(%rax)", func(a *Asm) { a.Inc(At(AX, 16)) }, "48ff4010"},
+		{"not %r15", func(a *Asm) { a.Not(R15) }, "49f7d7"},
+		{"test %r12,%r12", func(a *Asm) { a.Test(R12) }, "4d85e4"},
+		{"shl $0x5,%rax", func(a *Asm) { a.Shift(Shl, AX, 5) }, "48c1e005"},
+		{"shr $0x3f,%r13", func(a *Asm) { a.Shift(Shr, R13, 63) }, "49c1ed3f"},
+		{"shl %cl,%r15", func(a *Asm) { a.ShiftCX(Shl, R15) }, "49d3e7"},
+		{"sbb %r11,%r11", func(a *Asm) { a.Borrow(R11) }, "4d1bdb"},
+		{"bswap %r12d", func(a *Asm) { a.Swap(4, R12) }, "410fcc"},
+		{"bswap %rax", func(a *Asm) { a.Swap(8, AX) }, "480fc8"},
+		{"sete %r13b; movzbl %r13b,%r13d", func(a *Asm) { a.Set(Equal, R13) }, "410f94c5450fb6ed"},
+		{"cmova %r11,%rax", func(a *Asm) { a.MoveIf(Above, AX, R11) }, "490f47c3"},
+		{"jmp *(%r11,%rdx,8)", func(a *Asm) { a.JumpTo(Mem{R11, DX, 3, 0}) }, "41ff64d300"},
+		{"ret", func(a *Asm) { a.Return() }, "c3"},
+	} {
+		var a Asm
+		c.emit(&a)
+		if got := hex.EncodeToString(a.Code); got != c.want {
+			t.Errorf("%s is %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+func TestBranches(t *testing.T) {
+	var a Asm
+	back, forth := a.Label(), a.Label()
+	a.Place(back)
+	a.JumpIf(NotEqual, forth)
+	a.Jump(back)
+	a.Place(forth)
+	a.Finish()
+	// jne .+11; jmp .-11
+	if got, want := hex.EncodeToString(a.Code), "0f8505000000"+"e9f5ffffff"; got != want {
+		t.Errorf("branches are %s, want %s", got, want)
+	}
+	if got := a.Position(forth); got != 11 {
+		t.Errorf("the label is at %d, want 11", got)
+	}
+}

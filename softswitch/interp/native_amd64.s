@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// func enter(code *byte, m *Machine) int32
+TEXT ·enter(SB), NOSPLIT, $0-20
+	MOVQ code+0(FP), AX
+	MOVQ m+8(FP), SI
+	MOVQ Machine_f(SI), DI
+	MOVQ Machine_data(SI), R8
+	MOVQ (Machine_data+8)(SI), R9
+	MOVQ Machine_narrow(SI), R10
+	CALL AX
+	MOVL AX, ret+16(FP)
+	RET
+
+// func enterBuild(code *byte, m *Machine, to *byte)
+TEXT ·enterBuild(SB), NOSPLIT, $0-24
+	MOVQ code+0(FP), AX
+	MOVQ m+8(FP), SI
+	MOVQ to+16(FP), R11
+	MOVQ Machine_f(SI), DI
+	CALL AX
+	RET

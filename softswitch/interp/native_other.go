@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !(amd64 && linux)
+
+package interp
+
+// native is a program as instructions of the processor, of which there are none
+// for this platform.
+type native struct{}
+
+func (p *Program) translate() *native { return nil }
+
+func (m *Machine) buildNative(*emitted, []byte) bool { return false }
+
+func (m *Machine) runNative(*native, int32) { panic("BUG: no program is translated for this platform") }
