@@ -1197,9 +1197,9 @@ control CheckPause(inout headers_t hdr,
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) reported;
 
     // Time of the last message that asks a leaf to leave a path, by a hash of
-    // both.
+    // that leaf, the destination leaf and the path.
     @name(".told_at") @index("message") @unit("ns")
-    @brief("time of the last message that asks a leaf to leave a path, by a hash of both")
+    @brief("time of the last message that asks a leaf to leave a path, by a hash of that leaf, the destination leaf and the path")
     Register<time_t, bit<10>>(1024, 0) told_at;
     RegisterAction<time_t, bit<10>, bit<1>>(told_at) notify_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1499,9 +1499,9 @@ control Estimate(inout headers_t hdr,
 control Fabric(inout headers_t hdr,
                inout egress_metadata_t meta,
                inout egress_intrinsic_metadata_for_deparser_t deparser) {
-    // Time of the last stamp on each path to each leaf.
+    // Time of the last timestamp on each path to each leaf.
     @name(".stamped_at") @index("leaf,path:8") @unit("ns")
-    @brief("in egress: time of the last stamp on a path")
+    @brief("in egress: time of the last timestamp on a path")
     Register<time_t, bit<9>>(512, 0) stamped_at;
     RegisterAction<time_t, bit<9>, bit<1>>(stamped_at) stamp_again = {
         void apply(inout time_t last, out bit<1> due) {
@@ -1515,11 +1515,11 @@ control Fabric(inout headers_t hdr,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) stamped_path;
 
-    // The stamp that waits at this leaf for a packet that returns it to its
+    // The timestamp that waits at this leaf for a packet that returns it to its
     // leaf: the path that it arrived on, plus one, and its age on arrival by
     // the clock of this leaf.
     @name(".echo_path") @index("leaf") @unit("path")
-    @brief("in egress: path of the stamp that waits to be echoed to a leaf, plus one")
+    @brief("in egress: path of the timestamp that waits to be echoed to a leaf, plus one")
     Register<bit<8>, bit<6>>(64, 0) echo_path;
     RegisterAction<bit<8>, bit<6>, bit<8>>(echo_path) keep_echo = {
         void apply(inout bit<8> path) {
@@ -1533,7 +1533,7 @@ control Fabric(inout headers_t hdr,
         }
     };
     @name(".echo_age") @index("leaf") @unit("ns")
-    @brief("in egress: age of the stamp that waits to be echoed to a leaf")
+    @brief("in egress: age of the timestamp that waits to be echoed to a leaf")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -1602,7 +1602,7 @@ control Fabric(inout headers_t hdr,
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("number of this leaf, and how often it measures each path")
+    @brief("number of this leaf, and time between two measurements of a path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();

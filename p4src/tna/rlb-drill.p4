@@ -263,7 +263,7 @@ struct egress_metadata_t {
     bit<1>  at_leaf;      // this switch is a leaf
     // rtt
     bit<3>  chance;       // the packet is stamped if this is zero
-    time_t  age;          // age of the stamp that waits to be echoed
+    time_t  age;          // age of the timestamp that waits to be echoed
     time_t  stamp;        // current time, with the path in the lowest bits
     // red
     bit<32> above_kmin;
@@ -864,7 +864,8 @@ control Predict(inout metadata_t meta) {
     }
 
     apply {
-        // What has no route is dropped here, and would never leave the queue.
+        // A packet without a route is dropped here; if counted, it would never
+        // leave the queue.
         if (meta.passes == 0 && meta.hop != 0) {
             Readqlen.apply();
         }
@@ -1139,7 +1140,7 @@ control Rlb(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".next_path") @kind("enumeration")
-    @brief("next choice of the base scheme, otherwise the first free path after it in cyclic order")
+    @brief("next choice of the base scheme, otherwise the first path without a warning after it, in cyclic order")
     @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), slow &&& slow) : take_other(1, other, 1) for last in 1 .. paths - 1, path in 0 .. last, k in 0 .. last, other = (path + k) % (last + 1), slow = pow(2, 7 - other)")
     @fill("(last, path, path_set(8, path, k, last + 1) &&& path_set(8, path, k + 1, last + 1), _) : take_other(1, other, 0) for last in 1 .. paths - 1, path in 0 .. last, k in 0 .. last, other = (path + k) % (last + 1)")
     table next_path {
@@ -1383,10 +1384,10 @@ control SendFeedback(inout egress_metadata_t meta,
 control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     Random<bit<3>>() dice;
 
-    // The stamp that waits at this leaf for a packet that returns it to its
+    // The timestamp that waits at this leaf for a packet that returns it to its
     // leaf: its age on arrival by the clock of this leaf.
     @name(".echo_age") @index("leaf") @unit("ns")
-    @brief("in egress: age of the stamp that waits to be echoed to a leaf")
+    @brief("in egress: age of the timestamp that waits to be echoed to a leaf")
     Register<time_t, bit<6>>(64, 0) echo_age;
     RegisterAction<time_t, bit<6>, time_t>(echo_age) keep_age = {
         void apply(inout time_t age) {
@@ -1407,7 +1408,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("number of this leaf, and how often it measures each path")
+    @brief("number of this leaf, and time between two measurements of a path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -1487,7 +1488,7 @@ control Fabric(inout headers_t hdr, inout egress_metadata_t meta) {
     }
 
     @name(".stamp_path") @kind("enumeration")
-    @brief("stamp with the path of the packet in its lowest bits")
+    @brief("timestamp with the path of the packet in its lowest bits")
     @fill("(path) : stamp_is(path) for path in 0 .. paths - 1")
     table stamp_path {
         key = { hdr.bridge.path : ternary @name("path"); }

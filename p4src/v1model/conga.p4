@@ -354,7 +354,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("number of this leaf, and how often it measures each path")
+    @brief("number of this leaf, and time between two measurements of a path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();

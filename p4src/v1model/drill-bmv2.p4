@@ -423,7 +423,7 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
     }
 
     @name(".hold") @kind("settings")
-    @brief("how often a packet may be recirculated for a paused port")
+    @brief("maximum number of recirculations of a packet for a paused port")
     table hold {
         actions = { hold_packet; }
         default_action = hold_packet(1000);

@@ -279,19 +279,19 @@ register<time_t>(512) path_rtt_avg;
 @brief("arrival time of the latest sample of a path")
 register<time_t>(512) path_rtt_time;
 
-// Time of the last stamp on each path to each leaf.
+// Time of the last timestamp on each path to each leaf.
 @name(".stamped_at") @index("leaf,path:8") @unit("ns")
-@brief("time of the last stamp on a path")
+@brief("time of the last timestamp on a path")
 register<time_t>(512) stamped_at;
 
-// The stamp that waits at this leaf for a packet that returns it to its leaf:
-// the path that it arrived on, plus one, and its age on arrival by the clock of
-// this leaf.
+// The timestamp that waits at this leaf for a packet that returns it to its
+// leaf: the path that it arrived on, plus one, and its age on arrival by the
+// clock of this leaf.
 @name(".echo_path") @index("leaf") @unit("path")
-@brief("path of the stamp that waits to be echoed to a leaf, plus one")
+@brief("path of the timestamp that waits to be echoed to a leaf, plus one")
 register<bit<8>>(64) echo_path;
 @name(".echo_age") @index("leaf") @unit("ns")
-@brief("age of the stamp that waits to be echoed to a leaf")
+@brief("age of the timestamp that waits to be echoed to a leaf")
 register<time_t>(64) echo_age;
 
 // Buffered bytes of each class by ingress port. Ingress adds the length of an
@@ -478,7 +478,7 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 
     @name(".leaf_role") @kind("ports") @entries("leaf")
-    @brief("number of this leaf, and how often it measures each path")
+    @brief("number of this leaf, and time between two measurements of a path")
     table leaf_role {
         actions = { be_leaf; NoAction; }
         default_action = NoAction();
@@ -905,9 +905,9 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
         to_all = (int<32>) (until - meta.now) > 0 ? to_all : to_all & ~(FIRST_PATH >> path);
     }
 
-    // The first free path after the chosen one, in cyclic order.
+    // The first path without a warning after the chosen one, in cyclic order.
     @name(".next_path") @kind("constant")
-    @brief("first free path after the chosen one, in cyclic order")
+    @brief("first path without a warning after the chosen one, in cyclic order")
     table next_path {
         key = { rotated : lpm @name("free"); }
         actions = { skip_paths; NoAction; }
