@@ -3,7 +3,7 @@
 // Package p4src has the generated programs of the built-in profiles, so that
 // they can be read without generating anything and run from the binary. A test
 // of package gen keeps them equal to what the generator writes. Those for
-// Tofino, in tna, are there to be read and compiled by its compiler.
+// Tofino, in tna, are for readers and for Tofino's compiler.
 package p4src
 
 import "embed"

@@ -45,7 +45,7 @@ type Config struct {
 	// retransmits it.
 	DupAcks int `yaml:"dup_acks" limits:"1..65536"`
 	// RTO is the retransmission timeout: how long the sender waits for an
-	// acknowledgement before it sends again from the first unacknowledged packet.
+	// acknowledgement before it retransmits from the first unacknowledged packet on.
 	// Zero: no timeout.
 	RTO vtime.Time `yaml:"rto"`
 	// RTOLow is IRN's shorter timeout. It applies if at most RTOLowPackets are in

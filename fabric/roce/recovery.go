@@ -18,7 +18,7 @@ type Recovery string
 const (
 	// GoBackN is that of RoCEv2 (InfiniBand Architecture, volume 1, reliable
 	// connections): the receiver discards out-of-order packets and sends one NAK for
-	// the expected packet. The sender sends again from that packet at its full rate.
+	// the expected packet. The sender retransmits from that packet on, at its full rate.
 	// In the simulators of DCQCN and HPCC the receiver repeats the NAK after
 	// NAKInterval, in case one was lost.
 	GoBackN Recovery = "go-back-n"

@@ -35,9 +35,9 @@ type Scheme struct {
 	// reports must be true.
 	EveryPacket, AllPorts, TrueDepth bool
 
-	// LastLook returns when an ingress queue was last sampled on v1model, if the
+	// LastSample returns when an ingress queue was last sampled on v1model, if the
 	// scheme samples it.
-	LastLook func(s *Switch, queue int) (t Time, watched bool)
+	LastSample func(s *Switch, queue int) (t Time, watched bool)
 
 	// Base is set if the scheme chooses the path of a packet.
 	Base *Base

@@ -99,8 +99,8 @@ func (s *Switch) count(p *Packet) {
 		last, watched, *at = *at, true, p.Now
 	}
 	for _, x := range s.Schemes {
-		if x.LastLook != nil {
-			last, watched = x.LastLook(s, i)
+		if x.LastSample != nil {
+			last, watched = x.LastSample(s, i)
 		}
 	}
 	p.QueueWas = *q
@@ -469,12 +469,12 @@ func (s *Switch) CellTime(port int) uint32 {
 	return 0
 }
 
-// Held is how much longer than the time of the cells ahead of it a packet waits if it
-// counts as paused on a Tofino, in nanoseconds.
+// Held is the queueing delay in nanoseconds, beyond the transmission time of the cells
+// ahead, above which a packet counts as delayed by a pause on a Tofino.
 const Held = 1000
 
-// HeldUp reports whether a packet counts as paused.
-func (s *Switch) HeldUp(p *Packet) bool {
+// DelayedByPause reports whether a packet counts as delayed by a pause.
+func (s *Switch) DelayedByPause(p *Packet) bool {
 	return uint32(p.Left-p.Came) > uint32(p.Ahead)*s.CellTime(p.OutPort)+Held
 }
 
@@ -484,9 +484,9 @@ type Best struct {
 	Path  uint32
 }
 
-// News updates the value of a path in a register of the best path, which it returns.
+// UpdateBest updates the value of a path in a register of the best path, which it returns.
 // The path becomes the best one if it is no worse.
-func (s *Switch) News(value, path string, i int, of Path, v uint32) Path {
+func (s *Switch) UpdateBest(value, path string, i int, of Path, v uint32) Path {
 	return s.WithBest(value, path, i, func(b *Best) {
 		if v <= b.Value || b.Path == uint32(of) {
 			*b = Best{v, uint32(of)}

@@ -134,12 +134,12 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprint(&b, `# What the papers show, and what came out here
 
-An experiment has two scales: small, of which its file says what was shrunk, and the paper's. The file also says how the paper was read where it is
-silent. Nothing is tuned by figure. A claim that a paper makes and our result refutes stands here as refuted.
+An experiment has two scales, small and that of the paper. Its file explains what is smaller at the small scale, and how we interpret the paper where it
+gives no value. No parameter is tuned for a single figure. If our results refute a paper's claim, this page lists it as refuted.
 
 ## Figures and tables
 
-How many claims hold, are refuted, and are inconclusive, at the two scales. A star: there was no time for all the seeds that the claims ask for.
+The numbers of claims that hold, are refuted, and are open (inconclusive), at the two scales. A star means that there was no time for all the seeds that the claims require.
 
 | paper, figure | small scale | hold | refuted | open | paper's scale | hold | refuted | open |
 |---|---|---:|---:|---:|---|---:|---:|---:|
@@ -183,13 +183,13 @@ How many claims hold, are refuted, and are inconclusive, at the two scales. A st
 	fmt.Fprintf(&b, `
 ## Claims
 
-A row for each claim and scale: the effect that the paper states, ours with its 95 %% interval, paired by seed, and the verdict. The last
-column has the cause where an experiment shows it, and says so if that was run at the small scale only; "not known" is said of claims with an effect in the paper that do not hold here, and
-after it what an experiment shows not to be the cause.
-Of a verdict that is open, it says whether our interval has the paper's effect in it, which is no cause.
+Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (paired by seed), and the verdict. The last
+column has the cause if an experiment shows it, with a remark if that experiment was run at the small scale only. The cause "not known" is for claims with an effect in the paper that do not
+hold here; causes that an experiment excludes follow it.
+If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
 
 Of the claims with an effect in the paper that do not hold, %d have a cause that an experiment shows, %d are open with the paper's effect
-in the interval, and of %d the cause is not known.
+in the interval, and %d have no known cause.
 
 | experiment | claim | paper | here | 95 %% interval | seeds | verdict | cause |
 |---|---|---:|---:|---:|---:|---|---|
@@ -342,8 +342,8 @@ func writeCosts(t *testing.T, b *strings.Builder, missing map[string]bool) {
 	fmt.Fprint(b, `
 ## What is left at the paper's scale
 
-Of the figures above. Runs are those of three seeds. The time of a run is that of its warm-up and window, by the time that the first run took for the first milliseconds, and so
-the least that it can take: flows that end after the window come on top, and the first run is often that with the least load or the simplest program.
+These figures have no results at the paper's scale yet. The runs are those of three seeds. The time of a run is extrapolated to its warm-up and window from the first milliseconds of the first run.
+It is a lower bound: flows that end after the window take additional time, and the first run often has the least load or the simplest program.
 
 | experiment | runs | processor time for 1 ms of traffic | warm-up and window | core-hours, at least |
 |---|---:|---:|---:|---:|
@@ -424,32 +424,32 @@ func (p proof) has(c *result.Judged) bool {
 
 const (
 	victims         = "so there is nothing to avoid; where one path is paused, fewer flows stall"
-	together        = "an incast takes all paths to its receiver, so that all are warned of together; "
-	reorder         = together + "leaving one puts packets out of order that were not"
-	nowhere         = together + "leaving one changes neither order nor completion times"
-	neither         = together + "leaving one does not change completion times there, either"
-	unpaused        = "pauses cost next to nothing there: in a network that never pauses, with the same flows, completion times are the same within 20 %"
-	rise            = "how soon DCQCN's flows rise after a cut: every 25 us by 100 Mb/s, not every 55 us by 40 Mb/s, they make more PAUSE frames than PCN's"
-	moves           = "flows that are moved for a long round trip: with ECMP, which moves none, they take less time than with PLB, and with a PLB that moves them for pauses only, too"
-	nics            = "go-back-N: per packet, as the paper has it, with hosts that place packets out of order, coflows are shorter"
-	bursts          = "incasts of 64 KB are sent before any control acts: alone they make as many PAUSE frames with each of them as with none"
-	unpausedCoflows = "pauses cost little there: in a network that never pauses, with the same flows, coflows take the same time within 20 %"
-	costless        = "pauses cost nothing there: in a network that never pauses, with the same flows, completion times are not 20 % shorter"
-	rerouting       = "rerouting: without recirculation, too, flows take longer than without RLB"
-	overtaken       = "packets overtake those that are recirculated: with recirculation more are out of order than without it, not fewer"
-	chosenByLoad    = "CONGA chooses by load: flows whose paths are drawn at random (ECMP) take longer than with CONGA, too, and as long as with PLB within 20 %"
-	samples         = "how often QCN samples a queue: every 100 packets, as the paper has it, it makes more PAUSE frames"
-	oneReceiver     = "flows of a coflow meet on the link of its one receiver: between hosts of one switch, which has no paths, as many stall"
-	noPaths         = "no choice of paths gains what the paper has: between hosts of one switch, which has no paths, coflows take more than 66 % of their time with Hermes"
-	littleCost      = "pauses cost little there: in a network that never pauses, with the same flows, completion times are not 15 % shorter"
-	limited         = "recirculation, which RLB* limits, costs nothing there: without any, too, nothing is gained"
-	growth          = "algorithm 2 goes by growth before it goes by length: by length alone, coflows are as short as with Hermes"
+	together        = "an incast uses all paths to its receiver, so that all have warnings at the same time; "
+	reorder         = together + "rerouting then causes reordering"
+	nowhere         = together + "rerouting then changes neither reordering nor completion times"
+	neither         = together + "rerouting then does not change completion times, either"
+	unpaused        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are the same within 20 %"
+	rise            = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it has more PAUSE frames than PCN"
+	moves           = "flows that PLB moves because of long round-trip times: FCT is shorter with ECMP, which moves no flow, and with a PLB that moves flows only because of pauses"
+	nics            = "go-back-N: with decisions per packet, as in the paper, and hosts that accept packets out of order, coflows are shorter"
+	bursts          = "incasts of 64 KB are sent before any congestion control acts: without other traffic they cause as many PAUSE frames with each of them as without congestion control"
+	unpausedCoflows = "pauses have little effect there: in a network without pauses, with the same flows, coflows take the same time within 20 %"
+	costless        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 20 % shorter"
+	rerouting       = "rerouting: even without recirculation, flows take longer than without RLB"
+	overtaken       = "packets overtake recirculated ones: with recirculation, more packets are out of order than without it"
+	chosenByLoad    = "CONGA chooses by load: with random paths (ECMP), flows also take longer than with CONGA, and as long as with PLB within 20 %"
+	samples         = "how often QCN samples a queue: with a sample every 100 packets, as in the paper, it has more PAUSE frames"
+	oneReceiver     = "all flows of a coflow share the link of its receiver: between hosts of one switch, where there are no paths, as many flows stall"
+	noPaths         = "no choice of paths can gain as much as in the paper: between hosts of one switch, where there are no paths, coflows take more than 66 % of their time with Hermes"
+	littleCost      = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 15 % shorter"
+	limited         = "recirculation, which RLB* limits, has no cost there: without any recirculation there is no gain, either"
+	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
 )
 
 // shown are the known causes; of several that fit, the first applies.
 var shown = []known{
 	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
-	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", cause: "a burst takes 183 us on its receiver's link, and not 624 us with any of them: so much cannot be gained", by: "pcn-fig12-bound"},
+	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
@@ -502,26 +502,26 @@ var shown = []known{
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", than: "presto", point: "100Gbps"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", than: "letflow", point: "100Gbps"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: without recirculation, too, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "out-of-order", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", flat: true, cause: costless, by: "rlb-fig17-order", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", point: "go-back-n", refuted: true}},
-	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: every 100 packets, as the paper has it, there is a congestion tree", by: "pcn-fig2-sample"},
+	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: with a sample every 100 packets, as in the paper, there is a congestion tree", by: "pcn-fig2-sample"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "qcn", cause: samples, by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", than: "qcn", point: "Web Search"}},
-	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", cause: "how soon DCQCN's flows rise after a cut: every 25 us by 100 Mb/s, not every 55 us by 40 Mb/s, they take longer on average", by: "pcn-fig14-rise-qcn", proof: proof{metric: "avg_fct_us", with: "dcqcn-quick", than: "dcqcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", flat: true, cause: "the time in which flows start: at a tenth of the load, too, all are over only after more than 27 % of QCN's time, so that so much cannot be gained", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
-	{experiment: "pcn-fig17", metric: "pause_frames", with: "pcn", cause: "the round trip of 500 us, in which flows rise before they hear of their queue: with one of 10 us, and with a quarter of the step, there is no PAUSE", by: "pcn-fig17-loop", proof: proof{metric: "pause_frames"}},
+	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", cause: "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, its flows take longer on average", by: "pcn-fig14-rise-qcn", proof: proof{metric: "avg_fct_us", with: "dcqcn-quick", than: "dcqcn"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", flat: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 27 % of QCN's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
+	{experiment: "pcn-fig17", metric: "pause_frames", with: "pcn", cause: "the round-trip time of 500 us, in which flows increase their rates before they are notified of the queue: with one of 10 us, and with a quarter of the step, there is no PAUSE", by: "pcn-fig17-loop", proof: proof{metric: "pause_frames"}},
 	{experiment: "plb-fig7-datamining", metric: "avg_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "ecmp", than: "conga"}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "ecmp", than: "conga"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "ecmp", than: "conga", point: "Web Search"}},
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "hermes", flat: true, cause: oneReceiver, by: "clb-fig11-paths", proof: proof{metric: "stalled_ratio", with: "one-switch", point: "receivers one", refuted: true}},
 	{experiment: "clb-fig11", metric: "avg_cct_us", than: "hermes", flat: true, cause: noPaths, by: "clb-fig11-paths", proof: proof{metric: "avg_cct_us", with: "one-switch", than: "731"}},
-	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, hosts take turns, whatever switches do: over CLB, too, no flow is stalled then", by: "clb-fig10-varys"},
-	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "CLB per flowlet chooses once for such a flow: per packet, as the paper has it, with hosts that place packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
+	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, flows are sent one after the other, whatever switches do: with Varys over CLB, no flow is stalled, either", by: "clb-fig10-varys"},
+	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "per flowlet, CLB chooses the path of such a flow only once: with decisions per packet, as in the paper, and hosts that accept packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
 	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", excluded: true, cause: "that uplinks are narrow: with twice their rate, no fewer flows stall with CLB than with Hermes", by: "clb-fig11-paths", proof: proof{metric: "stalled_ratio", with: "clb-wide", refuted: true}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", excluded: true, cause: "QCN's slow rise: if its flows rise every 25 us by 100 Mb/s, they do not take longer", by: "pcn-fig14-rise-qcn", proof: proof{metric: "p99_fct_us", with: "qcn-quick", than: "qcn", refuted: true}},
+	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", excluded: true, cause: "QCN's slow increase of rates: with 100 Mb/s every 25 us, its flows do not take longer", by: "pcn-fig14-rise-qcn", proof: proof{metric: "p99_fct_us", with: "qcn-quick", than: "qcn", refuted: true}},
 	{experiment: "rlb-fig4a", with: "drill", point: "out-of-order", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, more packets are out of order the more paths it takes", by: "rlb-fig4a-unthrottled", proof: proof{metric: "ooo_ratio.part1", point: "out-of-order"}},
 	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
 	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
@@ -529,22 +529,22 @@ var shown = []known{
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "nothing is warned of there, and what is left of RLB is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below what their receivers see: with 1/16, not 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "there are no warnings, so that RLB's only effect is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
+	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, which use PB-FS themselves: they take longer with it; the paper's gain is that of flows below 1000 bytes, of which Web Search has none", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.m"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", cause: "go-back-N: with IRN, which sends again only what is lost, flows are shorter than with slow start", by: "pbfs-fig7-recovery", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
-	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "flows of a coflow meet on the link of its one receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
-	{experiment: "clb-fig11", than: "varys", cause: "with Varys, hosts take turns on the receiver's link, whatever switches do: over CLB, too, flows do not stall then", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
+	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", cause: "go-back-N: with IRN, which retransmits only lost packets, flows are shorter than with slow start", by: "pbfs-fig7-recovery", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
+	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
+	{experiment: "clb-fig11", than: "varys", cause: "with Varys, flows use the receiver's link one after the other, whatever switches do: with Varys over CLB, flows do not stall, either", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
 	{experiment: "clb-", metric: "stalled_ratio", idle: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "presto-rlb", point: "load 0.5, nic go-back-n", paper: true, cause: "RLB's header: hardly anything is warned of there, and with packets longer by as much, Presto's flows take longer, too", by: "rlb-fig11-header", proof: proof{metric: "avg_fct_us", with: "header", point: "Presto"}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "presto-rlb", point: "load 0.5, nic go-back-n", paper: true, cause: "RLB's header: there are hardly any warnings, and with packets longer by as much, Presto's flows take longer, too", by: "rlb-fig11-header", proof: proof{metric: "avg_fct_us", with: "header", point: "Presto"}},
 	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
-	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses cost less there than half of the paper's gain: in a network that never pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, cause: "the time in which flows start: at a tenth of the load, too, all are over only after more than 8 % of TIMELY's time, so that so much cannot be gained", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
-	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that place packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
+	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 8 % of TIMELY's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
+	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that accept packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
 	{experiment: "clb-", idle: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
 }
 
@@ -591,16 +591,16 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 		return ""
 	}
 	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
-		return "go-back-N: it holds with hosts that place packets out of order"
+		return "go-back-N: it holds with hosts that accept packets out of order"
 	}
 	if holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)) {
-		return "hosts that place packets out of order: it holds with go-back-N"
+		return "hosts that accept packets out of order: it holds with go-back-N"
 	}
 	if paper != nil && holds(paper, c, c.Point) {
 		return "the small scale: it holds at the paper's"
 	}
 	if alike(o, c) {
-		return "both did the same in every run: what sets them apart never acted"
+		return "both arms have the same results in every run: their difference had no effect"
 	}
 	_, metric := c.Claim.Relation()
 	unknown := notKnown

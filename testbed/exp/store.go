@@ -75,7 +75,7 @@ func (s *Store) path(key string) string {
 	return filepath.Join(s.dir, "runs", key[:2], key+".json.gz")
 }
 
-// Has reports whether a run is there.
+// Has reports whether the store has a run.
 func (s *Store) Has(key string) bool {
 	_, err := os.Stat(s.path(key))
 	return err == nil

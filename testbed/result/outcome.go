@@ -159,7 +159,8 @@ type Judged struct {
 	Verdict string `json:"verdict"`
 	Why     string `json:"why,omitempty"`
 	// Effect is the change from Than's value as a share, Low and High its 95 %
-	// interval.
+	// interval. Value and Other are the means of With and of Than, in the unit of
+	// the metric.
 	Effect Num `json:"effect"`
 	Low    Num `json:"low"`
 	High   Num `json:"high"`

@@ -107,10 +107,10 @@ type Flow struct {
 	StartNS    int64  `json:"start_ns"`
 	FCTNS      int64  `json:"fct_ns"` // zero: not finished
 	IdealNS    int64  `json:"ideal_ns"`
-	OutOfOrder int64  `json:"out_of_order"`
-	Degree     int64  `json:"degree"`
-	Resent     int64  `json:"resent"`
-	Stalled    bool   `json:"stalled"`
+	OutOfOrder int64  `json:"out_of_order"` // packets
+	Degree     int64  `json:"degree"`       // maximum distance to the expected packet, in packets
+	Resent     int64  `json:"resent"`       // retransmissions
+	Stalled    bool   `json:"stalled"`      // a packet waited because of PFC
 	Coflow     uint32 `json:"coflow,omitempty"`
 	Part       int    `json:"part,omitempty"` // of the traffic, from 1
 }

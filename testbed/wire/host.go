@@ -71,24 +71,24 @@ type Outgoing struct {
 	Dst     string `json:"dst"`
 	Bytes   int64  `json:"bytes"`
 	StartNS int64  `json:"start_ns"`
-	FCTNS   int64  `json:"fct_ns"` // zero: not finished
-	IdealNS int64  `json:"ideal_ns"`
-	Packets int64  `json:"packets"`
-	Sent    int64  `json:"sent"`   // packets, with retransmissions
-	Resent  int64  `json:"resent"` // retransmissions
-	CNPs    int64  `json:"cnps"`
-	Stalled bool   `json:"stalled"`
+	FCTNS   int64  `json:"fct_ns"`   // zero: not finished
+	IdealNS int64  `json:"ideal_ns"` // FCT in an empty network
+	Packets int64  `json:"packets"`  // of the flow
+	Sent    int64  `json:"sent"`     // packets, with retransmissions
+	Resent  int64  `json:"resent"`   // retransmissions
+	CNPs    int64  `json:"cnps"`     // received
+	Stalled bool   `json:"stalled"`  // a packet waited because of PFC
 }
 
 // Incoming is a flow at its receiver.
 type Incoming struct {
 	Flow       int    `json:"flow"`
 	Src        string `json:"src"`
-	Delivered  int64  `json:"delivered_packets"`
-	EndNS      int64  `json:"end_ns"` // time of the last packet in order; zero: not finished
-	OutOfOrder int64  `json:"out_of_order"`
-	Degree     int64  `json:"degree"`
-	Marked     int64  `json:"marked"`
+	Delivered  int64  `json:"delivered_packets"` // in order
+	EndNS      int64  `json:"end_ns"`            // time of the last packet in order; zero: not finished
+	OutOfOrder int64  `json:"out_of_order"`      // packets
+	Degree     int64  `json:"degree"`            // maximum distance to the expected packet, in packets
+	Marked     int64  `json:"marked"`            // packets with ECN CE
 }
 
 // outgoing and incoming are the host's flows while it runs.

@@ -206,7 +206,7 @@ func (f *Farm) retry(ctx context.Context, what string, err error) {
 	}
 }
 
-// closed returns an error if the connection has ended for good: the server refuses
+// closed returns an error if the connection has ended permanently: the server refuses
 // this client, or Close was called.
 func (f *Farm) closed() error {
 	if !f.nc.IsClosed() {

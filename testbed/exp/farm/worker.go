@@ -29,7 +29,7 @@ type Worker struct {
 }
 
 // Work fetches jobs and makes their runs until ctx is done. It returns an error if
-// this build is refused, or if the connection ends for good.
+// this build is refused, or if the connection ends permanently.
 func (f *Farm) Work(ctx context.Context, w Worker) error {
 	b, err := f.bench(ctx, w)
 	if err != nil {

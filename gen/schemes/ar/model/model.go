@@ -100,7 +100,7 @@ func chooseOnTofino(s *model.Switch, p *model.Packet, flow *int64) model.Path {
 // news compares the band of a path with that of the best path of a row, which it
 // returns plus one.
 func news(s *model.Switch, i int, path model.Path, band int64) model.Path {
-	return s.News("ar_best.band", "ar_best.path", i, path+1, uint32(band))
+	return s.UpdateBest("ar_best.band", "ar_best.path", i, path+1, uint32(band))
 }
 
 // hear processes the report of a queue.

@@ -21,7 +21,7 @@ func Rank(queue, before, threshold model.Bytes) uint32 {
 }
 
 func best(s *model.Switch, p *model.Packet, last, path model.Path) model.Path {
-	return s.News("clb_best.rank", "clb_best.path", last*8+p.Class, path, s.Word("clb_rank", path*8+p.Class))
+	return s.UpdateBest("clb_best.rank", "clb_best.path", last*8+p.Class, path, s.Word("clb_rank", path*8+p.Class))
 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {

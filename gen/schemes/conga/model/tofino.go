@@ -23,7 +23,7 @@ func look(s *model.Switch, p *model.Packet) {
 	if metric != 0 {
 		s.Note("congested path drawn")
 	}
-	p.Meta["least"] = int64(s.News("congestion_best.congestion", "congestion_best.path", s.PathCell(p.Leaf, p.Paths-1), drawn, metric))
+	p.Meta["least"] = int64(s.UpdateBest("congestion_best.congestion", "congestion_best.path", s.PathCell(p.Leaf, p.Paths-1), drawn, metric))
 }
 
 func learnOnTofino(s *model.Switch, p *model.Packet) {

@@ -59,7 +59,7 @@ func mark(s *model.Switch, p *model.Packet) {
 // markOnTofino counts a packet as paused if it waited longer than the cells ahead
 // of it take: a program on a Tofino does not see PFC frames.
 func markOnTofino(s *model.Switch, p *model.Packet) {
-	if !s.HeldUp(p) && p.Behind > 0 {
+	if !s.DelayedByPause(p) && p.Behind > 0 {
 		s.MarkCE(p)
 	}
 }

@@ -32,7 +32,7 @@ func othersWindow(s *model.Switch) uint32 {
 // news updates the rank of a path and reports whether it is the best path.
 func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) {
 	s.SetWord("path_rank", s.PathCell(leaf, path), uint32(rank))
-	return s.News("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), path, uint32(rank)) == path
+	return s.UpdateBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), path, uint32(rank)) == path
 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {
@@ -278,7 +278,7 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 	p.Probe = p.Probe || p.Meta["probe"] == 1 || h != nil && h["probe"] == 1
 	average, held := *s.Cell("sojourn", p.OutPort*8+p.Class), false
 	if h != nil {
-		if held = s.HeldUp(p); held {
+		if held = s.DelayedByPause(p); held {
 			s.Note("held up")
 			h["tolerable"] = Sojourn{&average}.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
 		}

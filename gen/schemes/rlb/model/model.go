@@ -17,7 +17,7 @@ func init() {
 		},
 		Limits: map[string]int64{"predict.calm_part": 1024, "cnm_out.hold_byte": 1024}, Registers: registers,
 		Special: map[string]int64{"Compath.fresh": 0}, // measurements do not age
-		LastLook: func(s *model.Switch, i int) (model.Time, bool) {
+		LastSample: func(s *model.Switch, i int) (model.Time, bool) {
 			_, watched := s.Config.Tables["Readqlen"][i]
 			return *s.Cell("sampled_at", i), watched
 		},
