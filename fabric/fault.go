@@ -15,21 +15,20 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// A Fault is something that goes wrong during a run: a link that is cut, that
-// loses or damages frames, or a switch that loses frames without a sign,
-// of all traffic (silent random drops) or of some pairs of hosts (a
-// black hole).
+// A Fault of a run is a link that is down, or that loses or damages frames, or a
+// switch that loses frames without counting them, of all traffic (silent random
+// drops) or of some pairs of hosts (a black hole).
 type Fault struct {
 	From  vtime.Time `yaml:"from"`  // when it begins
-	Until vtime.Time `yaml:"until"` // zero: for good
+	Until vtime.Time `yaml:"until"` // when it ends; zero: at the end of the run
 
 	// Link is "l1-s1" for every link between two nodes, or "l1:5" for the one
-	// on a port. Both directions are hit.
+	// on a port. Both directions are affected.
 	Link    string  `yaml:"link"`
-	Down    bool    `yaml:"down"`                  // no frame gets through
+	Down    bool    `yaml:"down"`                  // it carries no frames
 	Corrupt float64 `yaml:"corrupt" limits:"0..1"` // probability that a frame is damaged and discarded by its receiver
 
-	// Node is a switch that loses frames as they come in.
+	// Node is a switch that loses received frames.
 	Node  string   `yaml:"node"`
 	Pairs []string `yaml:"pairs"` // "h1-h9": only frames from h1 to h9; none: all frames
 
