@@ -13,8 +13,10 @@ import (
 // A Fetcher is a node that can have the processor fetch what it will need.
 type Fetcher interface {
 	Node
-	// Fetch is called some time before the node is run. It changes no state.
-	Fetch()
+	// Fetch is called several times before the node is run: with 0 it fetches the
+	// node itself, later with 1 what that refers to, and with 2 what that in turn
+	// refers to. It changes no state.
+	Fetch(step int)
 }
 
 // What networks of so many nodes work on does not fit into a processor's
@@ -33,41 +35,54 @@ func (e *engine) worthFetching() uint64 {
 	return busyGroup
 }
 
+// fetchSteps is the number of steps in which a group is fetched, the last of them
+// while the group before it is run.
+const fetchSteps = 4
+
 // fetch has the processor fetch what the groups after group i will need, while
-// that one is run: of the third one after it what frames wait in, of the second one
-// the lists of them, and of the next one the frames, and what its switch needs for
-// any frame. Each step reads what the one before it has had fetched.
+// that one is run. Each step reads what the one before it has had fetched. Hosts
+// are a step behind their switch, after which they are run.
 //
 // Only one thread does so. With several, another one may be running those groups.
 func (e *engine) fetch(groups []*group, i int) {
-	if i+3 < len(groups) {
-		for k, n := range groups[i+3].nodes {
-			if k == 0 {
-				n.fetchPipes()
-			} else {
-				cache.Lines(unsafe.Pointer(n), nodeLines)
-			}
+	for k := 1; k <= fetchSteps && i+k < len(groups); k++ {
+		nodes := groups[i+k].nodes
+		nodes[0].fetch(fetchSteps - k)
+		for _, n := range nodes[1:] {
+			n.fetch(fetchSteps - 1 - k)
 		}
 	}
+	// Frames for hosts are not sent before their switch is run.
 	if i+2 < len(groups) {
-		for k, n := range groups[i+2].nodes {
-			if k == 0 {
-				n.eachMailed(e.drain, func(p *pipe) { cache.Lines(unsafe.Pointer(unsafe.SliceData(p.box[e.drain])), 2) })
-			} else {
-				n.fetchPipes()
-			}
-		}
+		groups[i+2].nodes[0].eachMailed(e.drain, func(p *pipe) {
+			cache.Lines(unsafe.Pointer(unsafe.SliceData(p.box[e.drain])), 2)
+		})
 	}
 	if i+1 < len(groups) {
-		n := groups[i+1].nodes[0]
-		if f, ok := n.impl.(Fetcher); ok {
-			f.Fetch()
-		}
-		n.eachMailed(e.drain, func(p *pipe) {
+		groups[i+1].nodes[0].eachMailed(e.drain, func(p *pipe) {
 			for _, m := range p.box[e.drain] {
 				cache.Lines(unsafe.Pointer(m.f), 2)
 			}
 		})
+	}
+}
+
+// fetch takes a step, from 0, or none if it is negative: the node, then what
+// frames wait in, then its timers and the heap of its ports.
+func (n *node) fetch(step int) {
+	switch step {
+	case 0:
+		cache.Lines(unsafe.Pointer(n), nodeLines)
+	case 1:
+		n.fetchPipes()
+	case 2:
+		n.timers.Fetch()
+		cache.Slice(n.heads)
+	}
+	if step > 0 {
+		if f, ok := n.impl.(Fetcher); ok {
+			f.Fetch(step - 1)
+		}
 	}
 }
 

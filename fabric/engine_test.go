@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -32,7 +33,7 @@ type recorder struct {
 }
 
 // Fetch implements Fetcher.
-func (r *recorder) Fetch() { r.fetched++ }
+func (r *recorder) Fetch(int) { r.fetched++ }
 
 func newRecorder(n *topo.Node, net Network) *recorder {
 	return &recorder{net: net, ports: len(n.Ports), end: make([]vtime.Time, len(n.Ports))}
@@ -404,5 +405,12 @@ func TestReserveKeepsFramesWithoutGrowing(t *testing.T) {
 		full.Take(&empty, empty.Len())
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Memory for a pipe begins at a line of the cache if its size is a number of lines.
+func TestPipeTakesWholeLines(t *testing.T) {
+	if size := unsafe.Sizeof(pipe{}); size%64 != 0 {
+		t.Errorf("a pipe takes %d bytes, want a multiple of 64: change its last field", size)
 	}
 }

@@ -12,6 +12,8 @@ import (
 // architecture connects a program to the rest of the switch.
 type architecture interface {
 	machine() *interp.Machine
+	// fetch has the processor fetch the architecture itself.
+	fetch()
 	// arrive processes a received packet, from the parser to the queues.
 	arrive(p *tm.Packet)
 	// reenter processes a packet that egress recirculated.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
@@ -255,11 +256,24 @@ func (s *Switch) Prefetch(frames [][]byte) {
 
 // Fetch has the processor fetch what any packet needs, for callers that will soon
 // have the switch receive some, and have gone through much other memory since it
-// received the last ones.
-func (s *Switch) Fetch() {
-	s.tm.Fetch()
-	if s.arch != nil {
-		s.arch.machine().Fetch()
+// received the last ones: in step 0 the switch itself, in step 1 what it refers to,
+// and in step 2 what that refers to. Each step reads what the one before fetched.
+func (s *Switch) Fetch(step int) {
+	switch step {
+	case 0:
+		cache.Struct(s)
+	case 1:
+		s.tm.Fetch(0)
+		cache.Slice(s.index)
+		cache.Slice(s.numbers)
+		if s.arch != nil {
+			s.arch.fetch()
+		}
+	case 2:
+		s.tm.Fetch(1)
+		if s.arch != nil {
+			s.arch.machine().Fetch()
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package softswitch
 import (
 	"encoding/binary"
 
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/tm"
@@ -106,6 +107,8 @@ func newTNA(s *Switch, st *interp.State) *tna {
 }
 
 func (a *tna) machine() *interp.Machine { return a.m }
+
+func (a *tna) fetch() { cache.Struct(a) }
 
 func nanoseconds(t vtime.Time) uint64 { return uint64(t / vtime.Nanosecond) }
 

@@ -5,6 +5,7 @@ package softswitch
 import (
 	"slices"
 
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/tm"
@@ -97,6 +98,8 @@ func (a *v1model) depth(d tm.Depth) uint64 {
 var _ architecture = (*v1model)(nil)
 
 func (a *v1model) machine() *interp.Machine { return a.m }
+
+func (a *v1model) fetch() { cache.Struct(a) }
 
 func (a *v1model) arrive(p *tm.Packet) { a.ingress(p, instanceNormal) }
 

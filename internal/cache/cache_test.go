@@ -9,13 +9,17 @@ import (
 	"github.com/pauseless/pauseless/internal/cache"
 )
 
-// Fetch and Lines accept unmapped addresses and change nothing.
+// All functions accept unmapped addresses and change nothing.
 func TestFetch(t *testing.T) {
 	b := []byte("as it was")
 	cache.Fetch(unsafe.Pointer(&b[0]), nil)
 	cache.Fetch(nil, unsafe.Pointer(&b[0]))
 	cache.Lines(nil, 3)
 	cache.Lines(unsafe.Pointer(&b[0]), 0)
+	cache.Struct(&b)
+	cache.Struct[[]byte](nil)
+	cache.Slice(b)
+	cache.Slice[[]byte](nil)
 	if string(b) != "as it was" {
 		t.Errorf("fetching changed memory to %q", b)
 	}

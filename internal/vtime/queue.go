@@ -2,6 +2,8 @@
 
 package vtime
 
+import "github.com/pauseless/pauseless/internal/cache"
+
 // appointment is a scheduled event of a node.
 type appointment struct {
 	at  Time
@@ -67,6 +69,9 @@ func (q *Queue) Push(at Time, ev Event, arg uint64) {
 	}
 	h[i] = a
 }
+
+// Fetch has the processor fetch the events. It changes nothing.
+func (q *Queue) Fetch() { cache.Slice(q.heap) }
 
 // Len returns the number of events.
 func (q *Queue) Len() int {

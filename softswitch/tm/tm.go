@@ -532,12 +532,16 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 	return p
 }
 
-// Fetch has the processor fetch what packets need of ports and classes.
-func (m *Manager) Fetch() {
-	cache.Lines(unsafe.Pointer(m), 2)
-	cache.Lines(unsafe.Pointer(unsafe.SliceData(m.ports)), len(m.ports)*int(unsafe.Sizeof(port{}))/64)
+// Fetch has the processor fetch what packets need: in step 0 the manager itself, in
+// step 1 of ports and classes.
+func (m *Manager) Fetch(step int) {
+	if step == 0 {
+		cache.Struct(m)
+		return
+	}
+	cache.Slice(m.ports)
 	for c := m.inUse; c != 0; c &= c - 1 {
-		cache.Lines(unsafe.Pointer(unsafe.SliceData(m.classes[bits.TrailingZeros8(c)])), len(m.ports)*int(unsafe.Sizeof(class{}))/64)
+		cache.Slice(m.classes[bits.TrailingZeros8(c)])
 	}
 }
 
