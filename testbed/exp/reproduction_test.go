@@ -443,6 +443,8 @@ const (
 	noPaths         = "no choice of paths can gain as much as in the paper: between hosts of one switch, where there are no paths, coflows take more than 66 % of their time with Hermes"
 	littleCost      = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 15 % shorter"
 	limited         = "recirculation, which RLB* limits, has no cost there: without any recirculation there is no gain, either"
+	deadlocks       = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it deadlocks in more runs"
+	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
 	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
 )
 
@@ -545,6 +547,8 @@ var shown = []known{
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 8 % of TIMELY's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
 	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that accept packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
+	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
+	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
 	{experiment: "clb-", idle: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
 }
 
