@@ -51,6 +51,9 @@ func (m *Machine) Save(s Saved) Saved {
 	}
 	s = s[:p.keptWords]
 	f, to := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s))
+	if m.saveNative(to) {
+		return s
+	}
 	n := p.kept.save(f, to, 0)
 	for i := range p.keptOf {
 		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
@@ -64,6 +67,9 @@ func (m *Machine) Save(s Saved) Saved {
 func (m *Machine) restore(s Saved) {
 	p := m.prog
 	f, from := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s[:p.keptWords]))
+	if m.restoreNative(from) {
+		return
+	}
 	n := p.kept.restore(f, from, 0)
 	for i := range p.keptOf {
 		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {

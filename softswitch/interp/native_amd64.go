@@ -27,6 +27,9 @@ type native struct {
 	entry []int32
 	// address are the addresses of these positions. The code itself uses them.
 	address []uintptr
+	// Positions of code that saves what egress needs, and that restores it; −1 for
+	// none.
+	save, restore int32
 }
 
 // What the code returns: the number of an instruction that Go has to execute. With
@@ -37,20 +40,6 @@ const leave = 1 << 30
 //
 //go:noescape
 func enter(code *byte, m *Machine) int32
-
-// enterBuild executes code that makes the bytes of a header.
-//
-//go:noescape
-func enterBuild(code *byte, m *Machine, to *byte)
-
-// buildNative does the work of build if there is code for it.
-func (m *Machine) buildNative(h *emitted, b []byte) bool {
-	if h.native == 0 {
-		return false
-	}
-	enterBuild(&m.prog.native.code[h.native], m, unsafe.SliceData(b))
-	return true
-}
 
 // runNative executes instructions from start to the next iEnd.
 func (m *Machine) runNative(n *native, start int32) {
@@ -100,6 +89,7 @@ func (p *Program) translate() *native {
 		i, returned = t.instruction(i)
 	}
 	t.placeStubs()
+	n.save, n.restore = t.saving(), t.restoring()
 	build := map[*emitted]int32{}
 	for g := range p.deparse {
 		for i := range p.deparse[g] {
@@ -591,40 +581,6 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 	t.Load(8, x, asm.At(x, 0))
 	t.Imm(scratch, t.address)
 	t.JumpTo(asm.Mem{Base: scratch, Index: x, Scale: 3})
-}
-
-// building emits the code that makes the bytes of a header at scratch.
-func (t *translator) building(h *header) int32 {
-	if h.typ.words == nil {
-		return 0
-	}
-	at := int32(len(t.Code))
-	for i := range h.typ.words {
-		w := &h.typ.words[i]
-		t.Imm(asm.CX, 0)
-		for j := range w.parts {
-			p := &w.parts[j]
-			t.Load(8, asm.AX, mem(slot(h.base)+slot(p.rel)))
-			if p.right != 0 {
-				t.Shift(asm.Shr, asm.AX, p.right)
-			}
-			switch {
-			case p.mask > 1<<31-1 && p.mask != 1<<32-1:
-				t.Imm(asm.DX, p.mask)
-				t.Op(asm.And, asm.AX, asm.DX)
-			default:
-				t.mask(asm.AX, p.mask)
-			}
-			if p.left != 0 {
-				t.Shift(asm.Shl, asm.AX, p.left)
-			}
-			t.Op(asm.Or, asm.CX, asm.AX)
-		}
-		t.Swap(8, asm.CX)
-		t.Store(8, asm.At(scratch, int32(w.at)), asm.CX)
-	}
-	t.Return()
-	return at
 }
 
 // result returns a new register with the value of a. It is not the one of b.

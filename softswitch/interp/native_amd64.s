@@ -17,11 +17,11 @@ TEXT ·enter(SB), NOSPLIT, $0-20
 	MOVL AX, ret+16(FP)
 	RET
 
-// func enterBuild(code *byte, m *Machine, to *byte)
-TEXT ·enterBuild(SB), NOSPLIT, $0-24
+// func enterWith(code *byte, m *Machine, p unsafe.Pointer)
+TEXT ·enterWith(SB), NOSPLIT, $0-24
 	MOVQ code+0(FP), AX
 	MOVQ m+8(FP), SI
-	MOVQ to+16(FP), R11
+	MOVQ p+16(FP), R11
 	MOVQ Machine_f(SI), DI
 	CALL AX
 	RET

@@ -4,11 +4,17 @@
 
 package interp
 
+import "unsafe"
+
 // native is a program as instructions of the processor, of which there are none
 // for this platform.
 type native struct{}
 
 func (p *Program) translate() *native { return nil }
+
+func (m *Machine) saveNative(unsafe.Pointer) bool { return false }
+
+func (m *Machine) restoreNative(unsafe.Pointer) bool { return false }
 
 func (m *Machine) buildNative(*emitted, []byte) bool { return false }
 

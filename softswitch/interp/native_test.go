@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/softswitch/table"
@@ -264,4 +265,67 @@ func randomProgram(rng *rand.Rand) *Program {
 	p.fuse()
 	p.check()
 	return p
+}
+
+// TestTranslatedQueueState saves and restores random slots, of the packet and of
+// headers of which some are valid.
+func TestTranslatedQueueState(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	translated := 0
+	for range 300 {
+		p := &Program{fieldsEnd: 120, constBase: 120, slots: 120, arch: &v1Model, fields: map[string]fieldAt{}, code: []instr{{op: iEnd}}}
+		slots := rng.Perm(110)
+		set := func(valid slot, n int) keptSet {
+			k := keptSet{valid: valid}
+			for _, s := range slots[:n] {
+				switch rng.IntN(3) {
+				case 0:
+					k.whole = append(k.whole, slot(10+s))
+				case 1:
+					k.half = append(k.half, slot(10+s))
+				default:
+					k.zero = append(k.zero, slot(10+s))
+				}
+			}
+			slots = slots[n:]
+			return k
+		}
+		p.kept = set(0, rng.IntN(50))
+		p.kept.half = append(p.kept.half, 0, 1, 2) // validity
+		for h := range 3 {
+			p.keptOf = append(p.keptOf, set(slot(h), rng.IntN(20)))
+		}
+		p.keptWords = 120
+		m := NewMachine(NewState(p, 1))
+		for i := range m.f {
+			m.f[i] = rng.Uint64() >> (32 * rng.IntN(2))
+		}
+		for h := range 3 {
+			m.f[h] = uint64(rng.IntN(2))
+		}
+		before := slices.Clone(m.f)
+		want := m.Save(nil)
+		m.f = make([]uint64, len(before))
+		m.restore(want)
+		restored := m.f
+		if p.native = p.translate(); p.native == nil {
+			t.Skip("programs are not translated on this platform")
+		}
+		m.f = slices.Clone(before)
+		if m.saveNative(unsafe.Pointer(unsafe.SliceData(make(Saved, p.keptWords)))) {
+			translated++
+		}
+		got := m.Save(nil)
+		if !slices.Equal(got, want) {
+			t.Fatalf("translated code saves\n%x, want\n%x of\n%x", got, want, before)
+		}
+		m.f = make([]uint64, len(before))
+		m.restore(got)
+		if !slices.Equal(m.f, restored) {
+			t.Fatalf("translated code restores\n%x, want\n%x", m.f, restored)
+		}
+	}
+	if translated < 100 {
+		t.Errorf("only %d programs keep enough slots for it", translated)
+	}
 }
