@@ -16,10 +16,9 @@ import (
 // native is a program as instructions of the processor.
 //
 // Each instruction of the register machine becomes a few of the processor's that
-// work on the same slots in memory. Instructions that the translator does not
-// know, such as table lookups, return to Go, which executes them and enters the
-// code again behind them. So what is common is fast, and the rest is written once,
-// in Go.
+// work on the same slots in memory. Where the translator has none, as for hashes and
+// keys of several fields, the code returns to Go, which executes the instruction and
+// enters the code again behind it.
 type native struct {
 	code []byte
 	// entry are the positions in code of the instructions at which Go may enter,
@@ -32,8 +31,9 @@ type native struct {
 	save, restore int32
 }
 
-// What the code returns: the number of an instruction that Go has to execute. With
-// leave, which is rare, Go interprets the rest, since it cannot enter behind it.
+// leave is a flag of what the code returns, the number of an instruction that Go has
+// to execute: Go then interprets the rest, because it cannot enter behind that
+// instruction. This is rare: a packet is too short, or an index too large.
 const leave = 1 << 30
 
 // enter executes code from a position to its next return.
