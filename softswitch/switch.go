@@ -264,7 +264,7 @@ func (s *Switch) Fetch(step int) {
 		cache.Struct(s)
 	case 1:
 		s.tm.Fetch(0)
-		cache.Slice(s.index)
+		cache.Slice(s.index[:min(len(s.index), len(s.numbers))]) // without the controller's port
 		cache.Slice(s.numbers)
 		if s.arch != nil {
 			s.arch.fetch()

@@ -38,14 +38,16 @@ type v1model struct {
 	// empty queue, the state need not be copied.
 	held *tm.Packet
 
-	timeUnit  vtime.Time
-	depthUnit string
+	// nanoseconds is true if the program's times are in nanoseconds, not in
+	// microseconds. The divisors of units are constants, so it divides nothing.
+	nanoseconds bool
+	depthUnit   depthUnit
 	// Times and depths that the program reads.
 	readsIngressTime, readsEgressTime, readsTimes, readsEnqDepth, readsDeqDepth bool
 }
 
 func newV1Model(s *Switch, st *interp.State) *v1model {
-	a := &v1model{s: s, m: interp.NewMachine(st), timeUnit: vtime.Microsecond}
+	a := &v1model{s: s, m: interp.NewMachine(st), nanoseconds: s.cfg.Units.Time == "ns"}
 	a.m.DropPort = uint64(s.cfg.DropPort)
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	for _, f := range []struct {
@@ -77,19 +79,38 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	}
 	a.readsIngressTime, a.readsEgressTime = reads(a.ingressTime), reads(a.egressTime)
 	a.readsTimes, a.readsEnqDepth, a.readsDeqDepth = reads(a.enqTime, a.deqDelta), reads(a.enqDepth), reads(a.deqDepth)
-	if s.cfg.Units.Time == "ns" {
-		a.timeUnit = vtime.Nanosecond
+	switch s.cfg.Units.Depth {
+	case "cells80":
+		a.depthUnit = cells
+	case "bytes":
+		a.depthUnit = bytes
 	}
-	a.depthUnit = s.cfg.Units.Depth
 	return a
+}
+
+// depthUnit is the program's unit of queue depths.
+type depthUnit uint8
+
+const (
+	packets depthUnit = iota
+	bytes
+	cells
+)
+
+// units returns a time in the program's unit.
+func (a *v1model) units(t vtime.Time) uint64 {
+	if a.nanoseconds {
+		return uint64(t) / uint64(vtime.Nanosecond)
+	}
+	return uint64(t) / uint64(vtime.Microsecond)
 }
 
 // depth returns the depth of a queue in the program's unit.
 func (a *v1model) depth(d tm.Depth) uint64 {
 	switch a.depthUnit {
-	case "cells80":
+	case cells:
 		return uint64(d.Cells)
-	case "bytes":
+	case bytes:
 		return uint64(d.Bytes)
 	}
 	return uint64(d.Packets)
@@ -127,7 +148,7 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 		if instance == instanceNormal {
 			m.Set(a.ingressPort, uint64(s.numbers[p.In]))
 			if a.readsIngressTime {
-				m.Set(a.ingressTime, uint64(m.Now/a.timeUnit))
+				m.Set(a.ingressTime, a.units(m.Now))
 			}
 		} else {
 			m.SetList(list, a.list)
@@ -282,11 +303,11 @@ func (a *v1model) egress(p *tm.Packet) tm.Verdict {
 		m.Resume(p.Frame, p.State)
 	}
 	if a.readsEgressTime {
-		m.Set(a.egressTime, uint64(now/a.timeUnit))
+		m.Set(a.egressTime, a.units(now))
 	}
 	if a.readsTimes {
-		m.Set(a.enqTime, uint64(p.Enqueued/a.timeUnit))
-		m.Set(a.deqDelta, min(uint64(now/a.timeUnit-p.Enqueued/a.timeUnit), a.deqDelta.Max))
+		m.Set(a.enqTime, a.units(p.Enqueued))
+		m.Set(a.deqDelta, min(a.units(now)-a.units(p.Enqueued), a.deqDelta.Max))
 	}
 	if a.readsEnqDepth {
 		m.Set(a.enqDepth, min(a.depth(p.Depth()), a.enqDepth.Max))

@@ -722,7 +722,7 @@ func fieldOf(in *instr) (field, bool) {
 	return f, true
 }
 
-// end returns the byte behind the last one that an iField loads.
+// fieldEnd returns the byte behind the last one that an iField loads.
 func fieldEnd(in *instr) int {
 	if f, ok := fieldOf(in); ok {
 		return f.at + f.bytes
