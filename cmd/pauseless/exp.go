@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -156,7 +157,7 @@ func (f *expFlags) dir(p *exp.Plan) string {
 
 func newExpRunCmd() *cobra.Command {
 	var f expFlags
-	var output, keep string
+	var output, keep, earlier string
 	var o exp.Options
 	var server farm.Options
 	cmd := &cobra.Command{
@@ -172,7 +173,7 @@ failure, the same command continues where it stopped. The outcome is in
 STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
 The exit code is 3 if a run could not finish; the flow and the cause are printed.`,
-		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222",
+		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run rlb-fig15 --scale paper --earlier docs/results --keep docs/results\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222",
 	}
 	f.add(cmd)
 	fl := cmd.Flags()
@@ -180,6 +181,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	all := fl.Bool("all-metrics", false, "print every metric")
 	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
+	fl.StringVar(&earlier, "earlier", "", "folder with outcomes that --keep wrote; of their runs only one is made again, as a check that it has the same result")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers execute the runs, or local to start a server here")
@@ -223,6 +225,11 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		err = exp.ShareBudget(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
 			p, mine := plans[i], o
 			mine.Budget = part
+			if earlier != "" {
+				if mine.Earlier, err = earlierOutcome(earlier, p); err != nil {
+					return false, err
+				}
+			}
 			if len(plans) > 1 && o.Budget == 0 {
 				mine.Batch, mine.After = sweep, plans[i+1:]
 			}
@@ -270,6 +277,26 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		return nil
 	}
 	return cmd
+}
+
+// earlierOutcome reads the outcome of a plan from a folder that --keep wrote. It
+// returns nil if there is none.
+func earlierOutcome(dir string, p *exp.Plan) (*result.Outcome, error) {
+	o := result.Outcome{Experiment: p.Scenario.Name, Scale: p.Scenario.Scale}
+	name := filepath.Join(dir, o.File()+".json")
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	was, err := result.ReadOutcome(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return was, nil
 }
 
 // runPlan runs an experiment and prints its progress to stderr.

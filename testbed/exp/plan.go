@@ -128,13 +128,22 @@ func (p *Plan) Case(j Job) *scenario.Case { return p.Scenario.Cases()[j.Case] }
 func (p *Plan) Program(j Job) *program.Program { return p.programs[j.Case] }
 
 // Name names a job: "drill, 0.6, seed 3".
-func (p *Plan) Name(j Job) string { return fmt.Sprintf("%v, seed %d", p.Case(j), j.Seed) }
+func (p *Plan) Name(j Job) string {
+	c := p.Case(j)
+	return jobName(c.Arm, c.Point, j.Seed)
+}
 
-// Outcome returns the outcome of some runs. It need not be all runs.
-func (p *Plan) Outcome(done map[Job]result.RunNote) *result.Outcome {
+func jobName(arm string, point []string, seed uint64) string {
+	return fmt.Sprintf("%s, seed %d", strings.Join(append([]string{arm}, point...), ", "), seed)
+}
+
+// Outcome returns the outcome of some runs. It need not be all runs. Earlier is the
+// outcome that has those with RunNote.Earlier, if there are any.
+func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *result.Outcome {
 	s := p.Scenario
 	o := &result.Outcome{
 		Experiment: s.Name, Summary: s.Summary, Source: s.Source, Scale: s.Scale, Command: p.Command, Scenario: sum(s.Text()), Axes: s.Axes(),
+		Earlier: earlier,
 	}
 	if s.Scale == scenario.Small {
 		o.Why = s.Small.Text("why")
@@ -258,14 +267,14 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 	return lines
 }
 
-// Runs iterates over the runs of an outcome, with flows and time lines. It holds
-// one run in memory at a time.
+// Runs iterates over the runs of an outcome, with flows and time lines, except those
+// of an earlier outcome, which has neither. It holds one run in memory at a time.
 func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] {
 	return func(yield func(*result.Run, error) bool) {
 		networks := make(map[int]*result.Network) // by case: the store's runs have none
 		for i := range o.Runs {
 			n := &o.Runs[i]
-			if n.State == result.Failed {
+			if n.State == result.Failed || n.Earlier {
 				continue
 			}
 			rec, err := st.GetAll(n.Key)

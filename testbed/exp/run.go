@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +31,9 @@ type Options struct {
 	// after it. Both serve to estimate the time of all.
 	Batch *Batch
 	After []*Plan
+	// Earlier, if set, is an outcome of the same file and scale. Its runs are not
+	// made again, except for the first one, which must have the same result.
+	Earlier *result.Outcome
 	// OnEvent, if set, is called with each event. Calls do not overlap.
 	OnEvent func(Event)
 }
@@ -75,7 +80,7 @@ const (
 	Started     Kind = iota
 	Progressing      // a run is under way; sent at intervals
 	Finished         // the run is kept
-	Cached           // the store had the run
+	Cached           // the store or the earlier outcome had the run
 	RunFailed        // it failed: Err
 	Waiting          // another process is making the run
 	SeedsAdded       // seeds were added: Total has changed
@@ -88,7 +93,12 @@ var ErrBudget = errors.New("the budget is spent")
 // further seeds that its claims need. The outcome includes all runs that could be
 // made. If ctx is cancelled, the finished runs are in the store.
 func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
-	r := &runner{p: p, st: st, o: o, done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
+	if o.Earlier != nil {
+		if want := sum(p.Scenario.Text()); o.Earlier.Scenario != want || o.Earlier.Scale != p.Scenario.Scale {
+			return nil, fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", p.Scenario.Name)
+		}
+	}
+	r := &runner{p: p, st: st, o: o, earlier: make(map[string]result.RunNote), done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
 	if o.OnEvent != nil {
 		r.costs = newCostModel(p, st)
 		seen := make(map[string]bool)
@@ -99,18 +109,21 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	all := false
 	defer func() { p.saveTimes(st, r.took, all) }()
 	jobs := p.Jobs()
+	if o.Earlier != nil {
+		r.take(o.Earlier, jobs)
+	}
 	for {
 		r.total = len(r.done) + len(jobs)
 		r.jobs = append(r.jobs, jobs...)
 		if err := r.batch(ctx, jobs); err != nil && !errors.Is(err, ErrBudget) {
 			return nil, err
 		} else if err != nil {
-			out := p.Outcome(r.done)
+			out := p.Outcome(r.done, o.Earlier)
 			out.Remarks = append(out.Remarks, fmt.Sprintf("%v: %d of %d runs were made", err, len(r.done), r.total))
 			out.Partial = true
 			return out, nil
 		}
-		out := p.Outcome(r.done)
+		out := p.Outcome(r.done, o.Earlier)
 		jobs = jobs[:0]
 		for _, j := range p.MoreSeeds(out) {
 			if _, ok := r.done[j]; !ok {
@@ -125,6 +138,48 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	}
 }
 
+// take notes the runs of an earlier outcome, and which of them to make again.
+func (r *runner) take(earlier *result.Outcome, jobs []Job) {
+	for _, n := range earlier.Again() {
+		if n.State != result.Failed {
+			r.earlier[jobName(n.Arm, n.Point, n.Seed)] = n
+		}
+	}
+	for _, j := range jobs {
+		if name := r.p.Name(j); r.sample == "" && r.earlier[name].State != "" {
+			r.sample = name
+		}
+	}
+}
+
+// taken returns the note of a run of the earlier outcome that is not made again.
+func (r *runner) taken(j Job) (result.RunNote, bool) {
+	name := r.p.Name(j)
+	n, ok := r.earlier[name]
+	return n, ok && name != r.sample
+}
+
+// same checks that the sample has the same result as in the earlier outcome.
+func (r *runner) same(j Job, n *result.RunNote) error {
+	name := r.p.Name(j)
+	if name != r.sample {
+		return nil
+	}
+	was := r.earlier[name]
+	differs := func(what string, old, now any) error {
+		return fmt.Errorf("%s: %s was %v in the earlier outcome and is %v now: pauseless has changed since; run without the earlier outcome, and all runs are made", name, what, old, now)
+	}
+	if n.State != was.State {
+		return differs("its state", was.State, n.State)
+	}
+	for _, metric := range slices.Sorted(maps.Keys(n.Metrics)) {
+		if old, ok := was.Metrics[metric]; ok && old != n.Metrics[metric] {
+			return differs(metric, old, n.Metrics[metric])
+		}
+	}
+	return nil
+}
+
 // runner is the state of an experiment under way.
 type runner struct {
 	p     *Plan
@@ -132,6 +187,9 @@ type runner struct {
 	o     Options
 	begun time.Time
 	total int
+	// earlier are the runs of Options.Earlier by the names of their jobs.
+	earlier map[string]result.RunNote
+	sample  string // the one of them that is made again
 
 	mu        sync.Mutex
 	done      map[Job]result.RunNote
@@ -224,11 +282,11 @@ func (r *runner) batch(ctx context.Context, jobs []Job) error {
 	}
 feeding:
 	for _, j := range jobs {
-		if r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !r.st.Has(j.Key) {
+		if _, taken := r.taken(j); r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !taken && !r.st.Has(j.Key) {
 			r.mu.Lock()
 			first = ErrBudget
 			r.mu.Unlock()
-			continue // runs in the store take no time
+			continue // runs that exist take no time
 		}
 		select {
 		case feed <- j:
@@ -255,12 +313,22 @@ func (r *runner) one(ctx context.Context, j Job) error {
 	index := r.index
 	r.mu.Unlock()
 	event := func(k Kind) Event { return Event{Kind: k, Job: j, Index: index, Total: r.total} }
+	if n, ok := r.taken(j); ok {
+		r.finish(j, n, nil)
+		e := event(Cached)
+		e.Note = &n
+		r.emit(e)
+		return nil
+	}
 	var claim *Claim
 	for waited := false; ; waited = true {
 		if rec, err := r.st.Get(j.Key); err != nil {
 			return fmt.Errorf("%w; finished runs are kept, and the same command continues", err)
 		} else if rec != nil {
 			n := r.named(j, rec.Run)
+			if err := r.same(j, &n); err != nil {
+				return err
+			}
 			r.finish(j, n, rec)
 			e := event(Cached)
 			e.Note = &n
@@ -336,6 +404,9 @@ func (r *runner) one(ctx context.Context, j Job) error {
 		r.o.Maker.Kept(ctx, j)
 	}
 	n := r.named(j, rec.Run)
+	if err := r.same(j, &n); err != nil {
+		return err
+	}
 	r.finish(j, n, rec)
 	e := event(Finished)
 	e.Took, e.Note = time.Duration(rec.TookS*float64(time.Second)), &n
@@ -355,7 +426,7 @@ func (r *runner) named(j Job, run *result.Run) result.RunNote {
 	return n
 }
 
-// finish notes a finished run. Rec is nil if it failed.
+// finish notes a finished run. Rec is nil if it failed, or is an earlier one.
 func (r *runner) finish(j Job, n result.RunNote, rec *Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -95,6 +95,64 @@ func TestOutcomeDependsOnRunsOnly(t *testing.T) {
 	}
 }
 
+// reread returns an outcome as --keep writes it and --earlier reads it.
+func reread(t *testing.T, o *result.Outcome) *result.Outcome {
+	t.Helper()
+	again, err := result.ReadOutcome(strings.NewReader(text(t, o.Brief())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// With an earlier outcome only one of its runs is made again, and the cells and
+// verdicts are those of an experiment that made all runs.
+func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
+	three := []string{"seeds: [3, 1]", "seeds: [3, 1, 2]", "than: a}", "than: a}\n- {less: paused_us.s1->l1, with: b, than: 1}"}
+	whole, err := Run(context.Background(), tinyPlan(t, three...), newStore(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := tinyPlan(t, three...)
+	notes := make(map[Job]result.RunNote)
+	for _, n := range whole.Runs {
+		for i, c := range p.Scenario.Cases() {
+			if n.Seed != 2 && c.Arm == n.Arm && c.Point[0] == n.Point[0] {
+				notes[p.Job(i, n.Seed)] = n
+			}
+		}
+	}
+	earlier := reread(t, p.Outcome(notes, nil))
+	var made []string
+	out, err := Run(context.Background(), p, newStore(t), Options{Earlier: earlier, OnEvent: func(e Event) {
+		if e.Kind == Started {
+			made = append(made, e.Name)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "a, 20KB, seed 3; a, 20KB, seed 2; a, 40KB, seed 2; b, 20KB, seed 2; b, 40KB, seed 2"; strings.Join(made, "; ") != want {
+		t.Errorf("made %q, want %q", made, want)
+	}
+	if want := "7 of 12 runs are of an earlier outcome"; !strings.Contains(strings.Join(out.Remarks, "\n"), want) {
+		t.Errorf("remarks %q, want %q", out.Remarks, want)
+	}
+	out.Remarks, out.Links, whole.Remarks, whole.Links = nil, nil, nil, nil
+	if got, want := text(t, out), text(t, whole); got != want {
+		t.Errorf("the outcome differs from that of all runs:\n%s\n%s", got, want)
+	}
+
+	earlier.Cells[0].Values["avg_fct_us"][0]++
+	if _, err := Run(context.Background(), tinyPlan(t, three...), newStore(t), Options{Earlier: earlier}); err == nil || !strings.Contains(err.Error(), "a, 20KB, seed 3: avg_fct_us was ") {
+		t.Errorf("a run with another result than in the earlier outcome: %v", err)
+	}
+	earlier.Scenario = "0"
+	if _, err := Run(context.Background(), tinyPlan(t, three...), newStore(t), Options{Earlier: earlier}); err == nil || !strings.Contains(err.Error(), "another file") {
+		t.Errorf("an earlier outcome of another file: %v", err)
+	}
+}
+
 func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	base := tinyPlan(t)
 	same := tinyPlan(t, "name: tiny", "name: other", "{name: a}", "{name: arm-a}", "than: a}", "than: arm-a}", "summary: two", "summary: 2")

@@ -68,7 +68,7 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 				left = append(left, pending{job: j})
 			}
 		}
-		s.Outcome = p.Outcome(done)
+		s.Outcome = p.Outcome(done, nil)
 		// Seeds that were added already count as well.
 		if jobs = nil; len(left) == 0 && len(done) > known {
 			for _, j := range p.MoreSeeds(s.Outcome) {

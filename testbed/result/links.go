@@ -17,35 +17,46 @@ import (
 const linksShown = 5
 
 // links sets o.Links, the links paused longest first. Links between the same nodes
-// count as one.
+// count as one. A cell that only has runs of an earlier outcome has its links.
 func (o *Outcome) links() {
 	o.Links, o.LinksLeftOut = nil, 0
+	if o.Earlier != nil {
+		o.LinksLeftOut = o.Earlier.LinksLeftOut
+	}
 	type link struct{ node, peer string }
 	for i := range o.Cells {
 		c := &o.Cells[i]
+		var runs []*RunNote
+		for k := range o.Runs {
+			if r := &o.Runs[k]; r.Arm == c.Arm && slices.Equal(r.Point, c.Point) && !r.Earlier {
+				runs = append(runs, r)
+			}
+		}
+		if len(runs) == 0 && o.Earlier != nil {
+			for _, l := range o.Earlier.Links {
+				if l.Arm == c.Arm && slices.Equal(l.Point, c.Point) {
+					o.Links = append(o.Links, l)
+				}
+			}
+		}
 		frames, paused := make(map[link]float64), make(map[link][]float64)
 		var all []link
-		for k := range o.Runs {
-			r := &o.Runs[k]
-			if r.Arm != c.Arm || !slices.Equal(r.Point, c.Point) {
-				continue
-			}
-			seed := slices.Index(c.Seeds, r.Seed)
+		for k, r := range runs {
 			for _, l := range r.Links {
 				at := link{l.Node, l.Peer}
 				if paused[at] == nil {
-					paused[at] = make([]float64, len(c.Seeds))
+					paused[at] = make([]float64, len(runs))
 					all = append(all, at)
 				}
-				frames[at] += float64(l.Frames) / float64(len(c.Seeds))
-				paused[at][seed] += l.PausedUS
+				frames[at] += float64(l.Frames) / float64(len(runs))
+				paused[at][k] += l.PausedUS
 			}
 		}
 		var list []Link
 		for _, at := range all {
 			mean := meanInterval(paused[at], 0.05)
 			l := Link{Arm: c.Arm, Point: c.Point, Node: at.node, Peer: at.peer, Frames: frames[at], PausedUS: mean.Value}
-			if len(c.Seeds) > 1 {
+			if len(runs) > 1 {
 				l.Half = mean.Half()
 			}
 			list = append(list, l)
@@ -61,7 +72,7 @@ func (r *RunNote) claimed(claims []Claim) {
 		_, name := claims[i].Relation()
 		base, selector, _ := strings.Cut(name, ".")
 		node, peer, ok := strings.Cut(selector, linkTo)
-		if !ok || r.Metrics == nil {
+		if !ok || r.Metrics == nil || r.Earlier {
 			continue
 		}
 		var frames, paused float64

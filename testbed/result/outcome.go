@@ -45,6 +45,10 @@ type Outcome struct {
 	// Runs are in the order of arms and points. After Brief each names at most
 	// StuckKept of its stuck flows.
 	Runs []RunNote `json:"runs"`
+
+	// Earlier, if set, is an outcome of the same file, some of whose runs Fill is
+	// given.
+	Earlier *Outcome `json:"-"`
 }
 
 // File returns the name of a kept outcome's files without extension. It differs
@@ -142,6 +146,9 @@ type RunNote struct {
 
 	Metrics map[string]float64 `json:"-"`
 	Links   []LinkPauses       `json:"-"`
+	// Earlier is true if the run is one of Outcome.Earlier, so that its links are
+	// not known.
+	Earlier bool `json:"-"`
 }
 
 // Verdicts.
@@ -228,6 +235,26 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 		o.judge(&claims[i])
 	}
 	o.remark()
+}
+
+// Again returns the runs of an outcome that was read from a file, with their
+// metrics, for Fill.
+func (o *Outcome) Again() []RunNote {
+	runs := slices.Clone(o.Runs)
+	for i := range runs {
+		r := &runs[i]
+		r.Earlier, r.Metrics = true, make(map[string]float64)
+		c := o.cell(r.Arm, r.Point)
+		if c == nil {
+			continue
+		}
+		for name := range c.Values {
+			if v, ok := c.value(name, r.Seed); ok {
+				r.Metrics[name] = v
+			}
+		}
+	}
+	return runs
 }
 
 func (o *Outcome) cell(arm string, point []string) *Cell {
@@ -550,6 +577,7 @@ func (o *Outcome) remark() {
 	count("did not finish: flows cannot proceed", func(r *RunNote) bool { return r.State == Locked })
 	count("were cut off by until before all judged flows had ended", func(r *RunNote) bool { return r.State == Cut })
 	count("were not steady: the halves of the window differ", func(r *RunNote) bool { return r.Steady != nil && !r.Steady.OK() })
+	count("are of an earlier outcome; the paused links are means of the other runs where there are others", func(r *RunNote) bool { return r.Earlier })
 	for i := range o.Cells {
 		c := &o.Cells[i]
 		same := len(c.Seeds) > 1
