@@ -171,11 +171,17 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	if err != nil {
 		return nil, 0, err
 	}
-	if kit.INT {
+	switch kit.Telemetry {
+	case cc.INT:
 		p.Choose("int", "on")
+	case cc.Digest:
+		p.Choose("int", "pint")
 	}
-	hpcc.SamePaths(t, flows, kit.INT)
+	hpcc.SamePaths(t, flows, kit.Telemetry)
 	mark(p, c, t)
+	if step := c.Hosts.CC.PINT.Step; step != 0 && kit.Telemetry == cc.Digest {
+		p.Set["pint.step"] = fmt.Sprint(step)
+	}
 	s, err := scenario.New(filepath.Base(flowFile), t, p, flows, c.Hosts, c.Stop)
 	if err != nil {
 		return nil, 0, err

@@ -151,6 +151,7 @@ var (
 const (
 	dcqcn  = "CC_MODE 1\nRATE_AI 20Mb/s\nRATE_HAI 200Mb/s\n" + hpccMarks + noWindow
 	hp     = "CC_MODE 3\nRATE_AI 40Mb/s\nRATE_HAI 40Mb/s\nFAST_REACT 1\nINT_MULTI 4\n" + hpccMarks + window
+	pint   = "CC_MODE 10\nRATE_AI 40Mb/s\nRATE_HAI 40Mb/s\nFAST_REACT 1\nINT_MULTI 4\nPINT_LOG_BASE 1.01\nPINT_PROB 1.0\n" + hpccMarks + window
 	timely = "CC_MODE 7\nRATE_AI 100Mb/s\nRATE_HAI 500Mb/s\n" + hpccMarks + noWindow
 	dctcp  = "CC_MODE 8\nRATE_AI 10Mb/s\nRATE_HAI 10Mb/s\nDCTCP_RATE_AI 615Mb/s\nEWMA_GAIN 0.0625\nFAST_REACT 0\nINT_MULTI 1\n" +
 		"KMAX_MAP 2 100000000000 300 400000000000 1200\nKMIN_MAP 2 100000000000 300 400000000000 1200\n" +
@@ -165,11 +166,13 @@ var simulators = []simulator{
 		cases: []comparison{
 			{name: "dcqcn", lines: dcqcn, seeds: 1, traffic: webSearch},
 			{name: "hpcc", lines: hp, seeds: 1, traffic: webSearch},
+			{name: "hpcc-pint", lines: pint, seeds: 1, traffic: webSearch},
 			{name: "timely", lines: timely, seeds: 1, traffic: webSearch},
 			{name: "dctcp", lines: dctcp, seeds: 1, traffic: webSearch},
 			{name: "incast of dcqcn", lines: dcqcn + star, seeds: 1, incast: shipped64},
 			{name: "incast of dcqcn_paper", lines: dcqcnPaper + star, seeds: 1, incast: shipped64},
 			{name: "incast of hpcc", lines: hp + star, seeds: 1, incast: shipped64},
+			{name: "incast of hpcc-pint", lines: pint + star, seeds: 1, incast: shipped64},
 			{name: "incast of timely", lines: timely + star, seeds: 1, incast: shipped64},
 			{name: "incast of dctcp", lines: dctcp + star, seeds: 1, incast: shipped64},
 		},

@@ -2,8 +2,8 @@
 --
 -- A Wireshark dissector for what pauseless puts on the wire beside RoCEv2 and
 -- PFC: the header between leaves (EtherType 0x88b5), messages of switches and
--- tags of hosts (0x88b6), PB-FS postcards (UDP port 54792) and HPCC's telemetry
--- (UDP port 54791).
+-- tags of hosts (0x88b6), PB-FS postcards (UDP port 54792), HPCC's telemetry (UDP
+-- port 54791) and PINT's digest (UDP port 54793).
 --
 --   wireshark -X lua_script:docs/wireshark/pauseless.lua capture.pcap
 --
@@ -185,3 +185,18 @@ function telemetry.dissector(buf, pinfo, tree)
 	return buf:len()
 end
 udp_port:add(54791, telemetry)
+
+-- PINT's digest in the same place.
+
+local digest = Proto("pauseless_pint", "PINT's digest")
+local digest_code = ProtoField.uint16("pauseless_pint.code", "Utilisation of the busiest link, as a code")
+digest.fields = { digest_code }
+
+function digest.dissector(buf, pinfo, tree)
+	if buf:len() < 2 then return 0 end
+	tree:add(digest, buf(0, 2)):add(digest_code, buf(0, 2))
+	local roce = udp_port:get_dissector(4791)
+	if roce and buf:len() > 2 then roce:call(buf(2):tvb(), pinfo, tree) end
+	return buf:len()
+end
+udp_port:add(54793, digest)

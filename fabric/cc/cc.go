@@ -25,6 +25,7 @@ type Flow struct {
 	Line    vtime.Rate // of the host's link
 	BaseRTT vtime.Time // round trip of one full packet through an empty network
 	MTU     int        // payload bytes of a full packet
+	Seed    uint64     // of random numbers, different for each flow
 	// Repace applies a new rate to the packet sent last, which changes the time of
 	// the next one. It is nil until the flow has started.
 	Repace func(old vtime.Rate)
@@ -32,11 +33,12 @@ type Flow struct {
 
 // Ack is an acknowledgement that reached the sender.
 type Ack struct {
-	Acked  int64      // payload bytes acknowledged in total
-	Sent   int64      // payload bytes sent in total, without retransmissions
-	RTT    vtime.Time // time since the acknowledged packet was sent; zero: unknown
-	Marked bool       // the packet it acknowledges arrived with ECN CE
-	INT    packet.INT // records of the switches on its path; nil: none
+	Acked  int64       // payload bytes acknowledged in total
+	Sent   int64       // payload bytes sent in total, without retransmissions
+	RTT    vtime.Time  // time since the acknowledged packet was sent; zero: unknown
+	Marked bool        // the packet it acknowledges arrived with ECN CE
+	INT    packet.INT  // records of the switches on its path; nil: none
+	PINT   packet.PINT // digest of the switches on its path; nil: none
 }
 
 // Notification is a congestion notification packet that reached the sender.
@@ -87,6 +89,7 @@ type Config struct {
 	DCQCN   DCQCN      `yaml:"dcqcn"`
 	TIMELY  TIMELY     `yaml:"timely"`
 	HPCC    HPCC       `yaml:"hpcc"`
+	PINT    PINT       `yaml:"pint"` // of hpcc_pint, which has the parameters of hpcc too
 	DCTCP   DCTCP      `yaml:"dctcp"`
 	Swift   Swift      `yaml:"swift"`
 	QCN     QCN        `yaml:"qcn"`
@@ -114,8 +117,11 @@ var algorithms = []algorithm{
 	{"timely", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
 		return c.TIMELY.or(TIMELYDefaults(line)).maker(c.MinRate)
 	}},
-	{"hpcc", Kit{INT: true, Window: true}, func(c *Config, line vtime.Rate) maker {
+	{"hpcc", Kit{Telemetry: INT, Window: true}, func(c *Config, line vtime.Rate) maker {
 		return c.HPCC.or(HPCCDefaults(line)).maker(c.MinRate)
+	}},
+	{"hpcc_pint", Kit{Telemetry: Digest, Window: true}, func(c *Config, line vtime.Rate) maker {
+		return c.PINT.or(PINTDefaults()).maker(c.HPCC.or(HPCCDefaults(line)), c.MinRate)
 	}},
 	{"dctcp", Kit{}, func(c *Config, line vtime.Rate) maker {
 		return c.DCTCP.or(DCTCPDefaults(line)).maker(c.MinRate)
@@ -131,6 +137,34 @@ var algorithms = []algorithm{
 	}},
 }
 
+// Telemetry is what a control needs from the switches on a path. Data packets carry
+// it between UDP and the transport header, acknowledgements after the AETH.
+type Telemetry uint8
+
+// Kinds of telemetry.
+const (
+	NoTelemetry Telemetry = iota
+	INT                   // records of HPCC
+	Digest                // the digest of PINT
+)
+
+// telemetries are the properties of the kinds.
+var telemetries = [...]struct {
+	len   int
+	port  uint16
+	block string
+}{{0, packet.PortRoCEv2, ""}, {packet.INTLen, packet.PortINT, "int"}, {packet.PINTLen, packet.PortPINT, "pint"}}
+
+// Len returns the length in bytes.
+func (t Telemetry) Len() int { return telemetries[t].len }
+
+// Port returns the UDP destination port of data packets with it.
+func (t Telemetry) Port() uint16 { return telemetries[t].port }
+
+// Block returns the name of the block of a program that fills it in; empty if none
+// is needed.
+func (t Telemetry) Block() string { return telemetries[t].block }
+
 // Algorithms returns the names of all algorithms.
 func Algorithms() []string {
 	names := make([]string, len(algorithms))
@@ -145,10 +179,10 @@ func Algorithms() []string {
 type Kit struct {
 	// New makes the control of a flow that starts now. The flow's Rate is the line
 	// rate.
-	New      func(f *Flow, s vtime.Scheduler) Control
-	Receiver Receiver // required reaction of receivers
-	RTT      bool     // whether it needs round-trip times
-	INT      bool     // whether it needs telemetry
+	New       func(f *Flow, s vtime.Scheduler) Control
+	Receiver  Receiver // required reaction of receivers
+	RTT       bool     // whether it needs round-trip times
+	Telemetry Telemetry
 	// Switches is true if switches send notifications, which identify a flow by its
 	// receiver's queue pair.
 	Switches bool

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -570,6 +571,115 @@ func TestHPCCIgnoresOtherPathsAndOldRecords(t *testing.T) {
 	}
 }
 
+// updateRateHpPint is RdmaHw::UpdateRateHpPint of the HPCC simulator's rdma-hw.cc,
+// with the state of its queue pair.
+type updateRateHpPint struct {
+	lastUpdateSeq, sndNxt                                     int64
+	rate, curRate, rai, minRate, maxRate, targetUtil, base, u float64
+	incStage, miThresh                                        int
+}
+
+func (q *updateRateHpPint) handleAck(ackSeq int64, power int) {
+	fastReact := ackSeq <= q.lastUpdateSeq
+	if q.lastUpdateSeq == 0 { // first RTT
+		q.lastUpdateSeq = q.sndNxt
+		return
+	}
+	q.u = math.Pow(q.base, float64(power)) / 512
+	maxC := q.u / q.targetUtil
+	var newRate float64
+	var newIncStage int
+	if maxC >= 1 || q.incStage >= q.miThresh {
+		newRate, newIncStage = q.curRate/maxC+q.rai, 0
+	} else {
+		newRate, newIncStage = q.curRate+q.rai, q.incStage+1
+	}
+	newRate = math.Max(newRate, q.minRate)
+	newRate = math.Min(newRate, q.maxRate)
+	q.rate = newRate
+	if !fastReact {
+		q.curRate, q.incStage = newRate, newIncStage
+		if q.sndNxt > q.lastUpdateSeq {
+			q.lastUpdateSeq = q.sndNxt
+		}
+	}
+}
+
+// Random digests give the same rates as in the simulator, with and without additive
+// stages.
+func TestPINTSetsTheSimulatorsRates(t *testing.T) {
+	for _, stages := range []int{-1, 5} {
+		for _, step := range []float64{0.05, 0.01} {
+			rng := rand.New(rand.NewPCG(1, 2))
+			ctl, f, _ := start(t, Config{Algorithm: "hpcc_pint", MinRate: vtime.Gbps, HPCC: HPCC{AI: 16 * vtime.Mbps, MaxStage: stages}, PINT: PINT{Step: step}})
+			q := updateRateHpPint{rate: float64(line), curRate: float64(line), rai: 16e6, minRate: 1e9, maxRate: float64(line),
+				targetUtil: 0.95, base: 1 + step, miThresh: max(stages, 0)}
+			one := math.Log(512) / math.Log(1+step) // code of a full link
+			acked := int64(0)
+			for i := range 5000 {
+				acked += 1000
+				q.sndNxt = acked + 5000
+				code := int(one + rng.NormFloat64()*0.1/step)
+				ctl.Ack(0, &Ack{Acked: acked, Sent: q.sndNxt, PINT: packet.PINT{byte(code >> 8), byte(code)}})
+				q.handleAck(acked, code)
+				if math.Abs(float64(f.Rate)-q.rate) > 1e-6*q.rate {
+					t.Fatalf("stages %d, step %g, acknowledgement %d with code %d: rate %v, there %.0f", stages, step, i, code, f.Rate, q.rate)
+				}
+			}
+		}
+	}
+}
+
+// With share 0.1, a tenth of the acknowledgements change the rate. The random numbers
+// follow the flow's seed.
+func TestPINTUsesAShareOfTheAcknowledgements(t *testing.T) {
+	used := func(seed uint64) (n int, which []int) {
+		c := &clock{}
+		cfg := Config{Algorithm: "hpcc_pint", PINT: PINT{Share: 0.1}}
+		kit, err := cfg.Kit(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &Flow{Rate: line, Line: line, BaseRTT: 20 * vtime.Microsecond, MTU: 1000, Seed: seed, Repace: func(vtime.Rate) {}}
+		ctl := kit.New(f, c)
+		for i := range 10_000 {
+			before := f.Rate
+			code := byte(140 + i%2) // twice, a little less
+			ctl.Ack(0, &Ack{Acked: 1, Sent: 10, PINT: packet.PINT{0, code}})
+			if f.Rate != before {
+				n, which = n+1, append(which, i)
+			}
+		}
+		return n, which
+	}
+	n, which := used(1)
+	if n < 400 || n > 600 { // half of those that are used have another code than the one before
+		t.Errorf("%d of 10000 acknowledgements changed the rate, want about 500", n)
+	}
+	if _, again := used(1); !slices.Equal(which, again) {
+		t.Error("the same seed uses other acknowledgements")
+	}
+	if _, other := used(2); slices.Equal(which, other) {
+		t.Error("another seed uses the same acknowledgements")
+	}
+}
+
+// An acknowledgement without a digest does not change the rate.
+func TestPINTNeedsADigest(t *testing.T) {
+	ctl, f, _ := start(t, Config{Algorithm: "hpcc_pint"})
+	for i := range int64(3) {
+		ctl.Ack(0, &Ack{Acked: 1 + i, Sent: 10})
+	}
+	ctl.Ack(0, &Ack{Acked: 4, Sent: 10, PINT: packet.PINT{0, 200}}) // the first
+	if f.Rate != line {
+		t.Errorf("rate is %v", f.Rate)
+	}
+	ctl.Ack(0, &Ack{Acked: 5, Sent: 10, PINT: packet.PINT{0, 200}})
+	if f.Rate >= line {
+		t.Error("a busy link did not lower the rate")
+	}
+}
+
 func TestDCTCPFallsByHalfTheShareOfMarks(t *testing.T) {
 	ctl, f, _ := start(t, Config{Algorithm: "dctcp", DCTCP: DCTCP{AI: 1}})
 	f.Rate = 10 * vtime.Gbps
@@ -640,7 +750,7 @@ func TestRatesStayInBounds(t *testing.T) {
 				ctl.Ack(c.now, &Ack{Acked: seq, Sent: seq + rng.Int64N(100_000), Marked: rng.IntN(2) == 0,
 					RTT: vtime.Time(rng.Int64N(int64(vtime.Millisecond))), INT: telemetry(func(h packet.INTHop) {
 						h.Set(uint8(rng.IntN(16)), rng.Uint32(), rng.Uint32(), rng.IntN(1<<20))
-					})})
+					}), PINT: packet.PINT{byte(rng.IntN(2)), byte(rng.IntN(256))}})
 			}
 			if f.Rate < lowest || f.Rate > line {
 				t.Fatalf("%s: rate is %v at step %d", name, f.Rate, i)
@@ -656,5 +766,5 @@ func TestRatesStayInBounds(t *testing.T) {
 
 func ExampleAlgorithms() {
 	fmt.Println(Algorithms())
-	// Output: [none fixed dcqcn dcqcn_paper timely hpcc dctcp swift qcn pcn]
+	// Output: [none fixed dcqcn dcqcn_paper timely hpcc hpcc_pint dctcp swift qcn pcn]
 }

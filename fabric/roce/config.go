@@ -173,10 +173,8 @@ const (
 // that of an acknowledgement, both on the flow's first link.
 func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
 	data, ack = DataOverhead, AckLen
-	if kit.INT {
-		data += packet.INTLen
-		ack += packet.INTLen
-	}
+	data += kit.Telemetry.Len()
+	ack += kit.Telemetry.Len()
 	if c.tagged(f) {
 		data += packet.TagLen
 	}

@@ -211,6 +211,13 @@ func (h *Host) receive(now vtime.Time, f *packet.Frame) {
 			return
 		}
 		h.transport(now, f, ip, telemetry[:packet.INTLen], packet.AsBTH(telemetry[packet.INTLen:]))
+	case packet.PortPINT:
+		digest := packet.AsPINT(d[offBTH:])
+		if digest == nil {
+			h.Stats.Unknown++
+			return
+		}
+		h.transport(now, f, ip, digest[:packet.PINTLen], packet.AsBTH(digest[packet.PINTLen:]))
 	case packet.PortPostcard:
 		h.postcard(ip, packet.AsPostcard(d[offBTH:]))
 	default:
@@ -220,7 +227,7 @@ func (h *Host) receive(now vtime.Time, f *packet.Frame) {
 
 // transport handles a packet with a base transport header, and the telemetry
 // before it, if any.
-func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry packet.INT, bth packet.BTH) {
+func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry []byte, bth packet.BTH) {
 	if bth == nil {
 		h.Stats.Unknown++
 		return
@@ -289,25 +296,21 @@ func (l *layout) header() []byte { return l.bytes[:l.len] }
 
 // headers returns the headers of frames to a peer with payload bytes after the
 // BTH, without the invariant CRC.
-func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemetry bool, payload int) layout {
+func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemetry cc.Telemetry, payload int) layout {
 	l := layout{ip: offIP}
-	etherType, port := packet.EtherTypeIPv4, packet.PortRoCEv2
+	etherType := packet.EtherTypeIPv4
 	if ecn != packet.NotECT && h.cfg.tagged(f) {
 		packet.Tag(l.bytes[offIP:]).Set(packet.TagNoPath, packet.TagNoPath, f.Coflow, etherType)
 		etherType = packet.EtherTypeLocal
 		l.ip += packet.TagLen
 	}
 	udp := l.ip + packet.IPv4Len
-	l.bth = udp + packet.UDPLen
-	if telemetry {
-		port = packet.PortINT
-		l.bth += packet.INTLen
-	}
+	l.bth = udp + packet.UDPLen + telemetry.Len()
 	l.len = l.bth + packet.BTHLen
 	n := l.len - l.ip + payload + icrcLen
 	packet.Ethernet(l.bytes[:]).Set(to.MAC, h.self.MAC, etherType)
 	packet.IPv4(l.bytes[l.ip:]).Set(h.self.IP, to.IP, packet.ProtoUDP, DSCP(class), ecn, 0, n)
-	packet.UDP(l.bytes[udp:]).Set(f.Port, port, n-packet.IPv4Len)
+	packet.UDP(l.bytes[udp:]).Set(f.Port, telemetry.Port(), n-packet.IPv4Len)
 	return l
 }
 

@@ -53,18 +53,16 @@ func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
 	if h.cfg.Recovery.keeps() {
 		behind += sackLen
 	}
-	if h.kit.INT {
-		behind += packet.INTLen
-	}
+	behind += h.kit.Telemetry.Len()
 	back := *f
 	back.Port = cmp.Or(f.AckPort, f.Port)
-	r.head = h.headers(from, &back, r.class, packet.NotECT, false, behind)
+	r.head = h.headers(from, &back, r.class, packet.NotECT, cc.NoTelemetry, behind)
 	packet.BTH(r.head.bytes[r.head.bth:]).Set(packet.OpAcknowledge, remote, 0, false)
 	return r
 }
 
 // data handles a data packet.
-func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry packet.INT, bth packet.BTH) {
+func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry []byte, bth packet.BTH) {
 	if !r.started {
 		r.started, r.first = true, now
 	}
@@ -127,7 +125,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 
 // ack sends an acknowledgement or a negative one, caused by the packet with
 // number cause.
-func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, echo bool, telemetry packet.INT) {
+func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, echo bool, telemetry []byte) {
 	f := r.h.net.Frames().Get()
 	f.Data = append(f.Data, r.head.header()...)
 	bth := packet.BTH(f.Data[r.head.bth:])
@@ -139,18 +137,16 @@ func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, 
 	if r.h.cfg.Recovery.keeps() {
 		f.Data = binary.BigEndian.AppendUint32(f.Data, cause)
 	}
-	if r.h.kit.INT {
-		if telemetry != nil {
-			f.Data = append(f.Data, telemetry...)
-		} else {
-			f.Data = append(f.Data, noTelemetry[:]...)
-		}
+	if n := r.h.kit.Telemetry.Len(); n == len(telemetry) {
+		f.Data = append(f.Data, telemetry...)
+	} else {
+		f.Data = append(f.Data, noTelemetry[:n]...)
 	}
 	f.Elided = icrcLen
 	r.h.nic.send(now, r.class, f)
 }
 
-// noTelemetry is a block without records.
+// noTelemetry is a block without records, and longer than a digest.
 var noTelemetry [packet.INTLen]byte
 
 // notify sends a congestion notification packet with an ECN field and a rate in

@@ -247,7 +247,7 @@ type hole struct {
 
 // keep stores a packet that is d ahead of the expected one, and acknowledges
 // it.
-func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, telemetry packet.INT) {
+func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, telemetry []byte) {
 	n := r.expected + d
 	if n < r.total && !r.early.has(n, r.expected) {
 		r.early.set(n, r.expected)

@@ -641,6 +641,28 @@ func TestTelemetryReturnsToTheSender(t *testing.T) {
 	}
 }
 
+func TestDigestReturnsToTheSender(t *testing.T) {
+	w := newWire(t, func(c *Config) { c.CC.Algorithm = "hpcc_pint" })
+	a, b := w.host(1), w.host(2)
+	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
+		udp := packet.UDP(f.Data[offUDP:])
+		if from == a {
+			if udp.DstPort() != packet.PortPINT || f.Len() > 1060 {
+				t.Errorf("port %d, %d bytes", udp.DstPort(), f.Len())
+			}
+			packet.AsPINT(f.Data[offBTH:])[1] = 142 // a link that is always twice too busy
+		} else if udp.DstPort() != packet.PortRoCEv2 || f.Len() != AckLen+packet.PINTLen {
+			t.Errorf("acknowledgement on port %d with %d bytes", udp.DstPort(), f.Len())
+		}
+		return true
+	}
+	o, _ := w.connect(a, b, Flow{Size: 1_000_000})
+	w.until(200 * vtime.Millisecond)
+	if o.Ended() == 0 || o.Rate() > rate/4 {
+		t.Errorf("ended at %v with rate %v", o.Ended(), o.Rate())
+	}
+}
+
 func TestTagCarriesTheCoflow(t *testing.T) {
 	w := newWire(t, func(c *Config) { c.Tag = true })
 	a, b := w.host(1), w.host(2)
@@ -946,9 +968,10 @@ func FuzzReceive(f *testing.F) {
 	}
 	seed("dcqcn_paper", GoBackN)
 	seed("hpcc", IRN)
+	seed("hpcc_pint", GoBackN)
 	f.Add(packet.AppendPFC(nil, packet.MAC{1}, 0xff, 7), uint16(0))
 	f.Fuzz(func(t *testing.T, data []byte, elided uint16) {
-		for _, algorithm := range []string{"dcqcn_paper", "hpcc", "pcn"} {
+		for _, algorithm := range []string{"dcqcn_paper", "hpcc", "hpcc_pint", "pcn"} {
 			w := newWire(t, func(c *Config) {
 				c.CC.Algorithm = algorithm
 				c.PBFS.On, c.PBFS.RTT = true, 20*vtime.Microsecond

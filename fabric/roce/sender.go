@@ -76,6 +76,8 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 		place: nowhere, timerAt: vtime.Never, via: -1, coflow: f.Coflow, paths: h.pathsTo(f, to),
 		Flow: cc.Flow{Rate: h.rate, Line: h.rate, BaseRTT: f.BaseRTT, MTU: h.cfg.MTU},
 	}
+	ip := h.self.IP.As4()
+	s.Seed = uint64(binary.BigEndian.Uint32(ip[:]))<<32 | uint64(qp)
 	w := h.cfg.Window
 	if w == 0 && (h.kit.Window || h.cfg.Recovery == IRN) {
 		w = 1
@@ -83,7 +85,7 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	if w > 0 {
 		s.Window = max(int64(w*float64(min(f.Path, h.rate).Bytes(f.BaseRTT))), mtu)
 	}
-	s.head = h.headers(to, f, f.Class, packet.ECT0, h.kit.INT, h.cfg.MTU)
+	s.head = h.headers(to, f, f.Class, packet.ECT0, h.kit.Telemetry, h.cfg.MTU)
 	packet.BTH(s.head.bytes[s.head.bth:]).Set(packet.OpSendMiddle, remote, 0, false)
 	s.full = s.head.len + h.cfg.MTU + icrcLen + h.cfg.Overhead
 	return s
@@ -302,8 +304,11 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	if s.sel != nil && len(behind) >= sackLen {
 		behind = behind[sackLen:]
 	}
-	if s.h.kit.INT {
+	switch s.h.kit.Telemetry {
+	case cc.INT:
 		a.INT = packet.AsINT(behind)
+	case cc.Digest:
+		a.PINT = packet.AsPINT(behind)
 	}
 	if una > s.una {
 		if s.times != nil {

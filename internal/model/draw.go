@@ -524,13 +524,20 @@ func (g *Drawer) ip(f *Frame, leaf int64) {
 		f.Rest = []byte{1, 1, 1, 0} // options
 	}
 	udp := Fields{"src": 49152 + g.UpTo(3), "dst": Pick[int64](g, PortRoCE, PortRoCE, PortRoCE, PortINT, PortINT, 80), "length": 100}
+	digest := udp["dst"] == PortINT && g.reads(PortPINT)
+	if digest {
+		udp["dst"] = PortPINT
+	}
 	f.Rest = UDP.Append(f.Rest, udp)
+	if digest {
+		f.Rest = telemetries[PortPINT].Append(f.Rest, Fields{"code": Pick(g, 0, g.UpTo(300))})
+	}
 	if udp["dst"] == PortINT {
 		t := Fields{"hops": g.UpTo(6), "path": g.UpTo(4095)}
 		for i := range min(t["hops"], 5) {
 			t[fmt.Sprint("hop", i)] = int64(r.Uint64())
 		}
-		f.Rest = telemetry.Append(f.Rest, t)
+		f.Rest = telemetries[PortINT].Append(f.Rest, t)
 	}
 	f.Rest = append(f.Rest, Pick[byte](g, 0x04, 0x0a, 0x10, 0x11, 0x81, byte(g.UpTo(255)))) // BTH
 	for range 11 {

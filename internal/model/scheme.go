@@ -25,9 +25,10 @@ type Scheme struct {
 	Frames int
 	Draw   func(g *Drawer, leaf int64) Fields
 	// BTH reports whether the parser reads the base transport header of a RoCEv2
-	// packet. INT is true if it reads HPCC's telemetry.
-	BTH func(f *Frame, port int) bool
-	INT bool
+	// packet. Telemetry is the UDP port of the telemetry that it reads; zero if it
+	// reads none.
+	BTH       func(f *Frame, port int) bool
+	Telemetry int
 
 	// EveryPacket: all packets between leaves have the header, not only those
 	// with a measurement. AllPorts: the egress queues of all ports are counted,

@@ -19,15 +19,21 @@ import (
 
 // Headers that all programs have.
 var (
-	ethernet  = NewHeader("dst:48 src:48 type:16")
-	tag       = NewHeader("kind:8 path:8 upper_path:8 reserved:8 coflow:16 type:16")
-	pfc       = NewHeader("opcode:16 reserved:8 classes:8 pause0:16 pause1:16 pause2:16 pause3:16 pause4:16 pause5:16 pause6:16 pause7:16")
-	arp       = NewHeader("formats:48 operation:16 sender:48 source:32 receiver:48 target:32")
-	IPv4      = NewHeader("version:4 ihl:4 dscp:6 ecn:2 length:16 id:16 flags:3 fragment:13 ttl:8 protocol:8 checksum:16 src:32 dst:32")
-	UDP       = NewHeader("src:16 dst:16 length:16 checksum:16")
-	telemetry = NewHeader("hops:4 path:12 hop0:64 hop1:64 hop2:64 hop3:64 hop4:64") // HPCC's hosts ask for records
-	BTH       = NewHeader("opcode:8 flags:8 key:16 congestion:8 pair:24 number:32") // base transport header of RoCEv2
+	ethernet = NewHeader("dst:48 src:48 type:16")
+	tag      = NewHeader("kind:8 path:8 upper_path:8 reserved:8 coflow:16 type:16")
+	pfc      = NewHeader("opcode:16 reserved:8 classes:8 pause0:16 pause1:16 pause2:16 pause3:16 pause4:16 pause5:16 pause6:16 pause7:16")
+	arp      = NewHeader("formats:48 operation:16 sender:48 source:32 receiver:48 target:32")
+	IPv4     = NewHeader("version:4 ihl:4 dscp:6 ecn:2 length:16 id:16 flags:3 fragment:13 ttl:8 protocol:8 checksum:16 src:32 dst:32")
+	UDP      = NewHeader("src:16 dst:16 length:16 checksum:16")
+	BTH      = NewHeader("opcode:8 flags:8 key:16 congestion:8 pair:24 number:32") // base transport header of RoCEv2
 )
+
+// telemetries are the headers with which hosts request telemetry, by UDP port: room
+// for HPCC's records, and PINT's digest.
+var telemetries = map[int]*Header{
+	PortINT:  NewHeader("hops:4 path:12 hop0:64 hop1:64 hop2:64 hop3:64 hop4:64"),
+	PortPINT: NewHeader("code:16"),
+}
 
 // The header between leaves begins with this; schemes add to it.
 const fabricList = "type:16 src_leaf:16 path:8"
@@ -46,9 +52,11 @@ const (
 	kindTag = 0x10
 )
 
-// PortINT and PortRoCE are the UDP ports of RoCEv2, with telemetry and without.
+// PortINT, PortPINT and PortRoCE are the UDP ports of RoCEv2, with HPCC's telemetry,
+// with PINT's and without.
 const (
 	PortINT  = 54791
+	PortPINT = 54793
 	PortRoCE = 4791
 )
 
@@ -185,7 +193,7 @@ func (p *Program) parseL4(f *Frame, b *[]byte) {
 		return
 	}
 	port := int(BE.Uint16((*b)[2:]))
-	records := port == PortINT && p.any(func(s *Scheme) bool { return s.INT })
+	records := p.reads(port)
 	bth := false
 	for _, s := range p.Schemes {
 		bth = bth || s.BTH != nil && (records || port == PortRoCE) && s.BTH(f, port)
@@ -195,13 +203,18 @@ func (p *Program) parseL4(f *Frame, b *[]byte) {
 	}
 	f.UDP = UDP.take(b)
 	if records {
-		if f.Telemetry = telemetry.take(b); f.Telemetry == nil {
+		if f.Telemetry = telemetries[port].take(b); f.Telemetry == nil {
 			return
 		}
 	}
 	if bth {
 		f.BTH = BTH.take(b)
 	}
+}
+
+// reads reports whether the program reads the telemetry on a UDP port.
+func (p *Program) reads(port int) bool {
+	return telemetries[port] != nil && p.any(func(s *Scheme) bool { return s.Telemetry == port })
 }
 
 // Bytes returns the bytes of a frame.
@@ -221,7 +234,7 @@ func (p *Program) Bytes(f *Frame) []byte {
 		Fields
 	}{
 		{p.fabric, f.Fabric}, {tag, f.Tag}, {p.local[byte(f.Local["kind"])], f.Local}, {pfc, f.PFC}, {arp, f.ARP},
-		{IPv4, f.IP}, {UDP, f.UDP}, {telemetry, f.Telemetry}, {BTH, f.BTH},
+		{IPv4, f.IP}, {UDP, f.UDP}, {telemetries[int(f.UDP["dst"])], f.Telemetry}, {BTH, f.BTH},
 	} {
 		if part.Fields != nil {
 			b = part.Header.Append(b, part.Fields)

@@ -11,6 +11,31 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // PortINT is the UDP destination port of RoCEv2 with a telemetry block.
 const PortINT uint16 = 54791
 
+// PortPINT is the UDP destination port of RoCEv2 with PINT's digest (Ben Basat et
+// al., SIGCOMM 2020) in the place of the block.
+const PortPINT uint16 = 54793
+
+// PINTLen is the length of a digest, a code.
+const PINTLen = 2
+
+// PINTUnits is how many units of a digest's scale are a fully used link: the
+// logarithm of the utilisation in these units is the code.
+const PINTUnits = 512
+
+// PINT is a view of a digest.
+type PINT []byte
+
+// AsPINT returns the view of the digest at b, or nil if b is too short.
+func AsPINT(b []byte) PINT {
+	if len(b) < PINTLen {
+		return nil
+	}
+	return PINT(b)
+}
+
+// Code returns the code of the utilisation.
+func (b PINT) Code() uint16 { return be.Uint16(b) }
+
 // Size of a telemetry block: a count, a path identifier and room for the
 // records of INTHops switches.
 const (

@@ -63,7 +63,7 @@ func (m Mark) InCells(payload int) Mark {
 // rate as in the simulator, which truncates to nanoseconds: at 100 Gb/s a frame of
 // 1048 bytes takes 83 ns instead of 83.84 ns.
 func (c *Config) Fit(r vtime.Rate) {
-	if r <= 0 || c.Hosts.CC.Algorithm == "hpcc" {
+	if r <= 0 || c.Hosts.CC.Algorithm == "hpcc" || c.Hosts.CC.Algorithm == "hpcc_pint" {
 		return // HPCC keeps the rate below the link's
 	}
 	frame := c.Hosts.MTU + roce.DataOverhead
@@ -101,20 +101,19 @@ func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
 
 // Values of CC_MODE and LB_MODE.
 var (
-	ccModes = map[int64]string{1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp"}
+	ccModes = map[int64]string{1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 10: "hpcc_pint"}
 	lbModes = map[int64]string{0: "ecmp", 2: "drill", 3: "conga", 6: "letflow"}
 	// missing are values that the simulators support, with the reason why they
 	// are not supported here.
 	missing = map[string]string{
-		"CC_MODE 10": "HPCC-PINT, for which no program here compresses telemetry into one byte",
-		"LB_MODE 9":  "ConWeave, for which there is no program here: its leaves delay packets that arrive out of order in additional queues",
+		"LB_MODE 9": "ConWeave, for which there is no program here: its leaves delay packets that arrive out of order in additional queues",
 	}
 )
 
 // ignored are known keys without an effect here.
 var ignored = strings.Fields(`
 	TRACE_FILE TRACE_OUTPUT_FILE ENABLE_TRACE QLEN_MON_FILE QLEN_MON_START QLEN_MON_END
-	L2_CHUNK_SIZE PAUSE_TIME DATA_RATE LINK_DELAY PINT_LOG_BASE PINT_PROB
+	L2_CHUNK_SIZE PAUSE_TIME DATA_RATE LINK_DELAY
 	FLOW_INPUT_FILE CNP_OUTPUT_FILE VOQ_MON_FILE VOQ_MON_DETAIL_FILE UPLINK_MON_FILE CONN_MON_FILE EST_ERROR_MON_FILE
 	SW_MONITORING_INTERVAL FLOWGEN_START_TIME LOAD
 	CONWEAVE_TX_EXPIRY_TIME CONWEAVE_REPLY_TIMEOUT_EXTRA CONWEAVE_PATH_PAUSE_TIME
@@ -303,6 +302,8 @@ func init() {
 		"RATE_HAI":               func(p *configParser) { r := p.rate(); p.c.Hosts.CC.DCQCN.HAI, p.c.Hosts.CC.TIMELY.HAI = r, r },
 		"DCTCP_RATE_AI":          func(p *configParser) { p.c.Hosts.CC.DCTCP.AI = p.rate() },
 		"U_TARGET":               func(p *configParser) { p.c.Hosts.CC.HPCC.Eta = p.float(0, 0.01, 1) },
+		"PINT_LOG_BASE":          func(p *configParser) { p.c.Hosts.CC.PINT.Step = p.float(0, 1.001, 2) - 1 },
+		"PINT_PROB":              func(p *configParser) { p.c.Hosts.CC.PINT.Share = p.float(0, 1e-6, 1) },
 		"MI_THRESH":              func(p *configParser) { p.miStage = p.int(0, 0, 1000) },
 		"FAST_REACT":             func(p *configParser) { p.only(p.bool(), "HPCC always reacts to each acknowledgement") },
 		"INT_MULTI":              func(p *configParser) { p.only(p.int(0, 1, 1000) == 1, "telemetry counts in 128 and 80 bytes") },

@@ -9,19 +9,16 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
 // SamePaths sets the UDP source ports of flows and their acknowledgements so that
 // ECMP programs choose the same paths as the simulator's switches, which use another
-// hash of other fields. With telemetry, data has the UDP port of telemetry. A flow
+// hash of other fields. Data has the UDP port of its telemetry. A flow
 // without such a source port keeps its own.
-func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry bool) {
-	port := packet.PortRoCEv2
-	if telemetry {
-		port = packet.PortINT
-	}
+func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry cc.Telemetry) {
 	routes := make(map[int][][]int)
 	to := func(host int) [][]int {
 		if routes[host] == nil {
@@ -32,7 +29,7 @@ func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry bool) {
 	for i := range flows {
 		f := &flows[i]
 		key := [3]uint32{uint32(address(f.Src)), uint32(address(f.Dst)), uint32(f.Port) | uint32(f.Group)<<16}
-		f.Wire[0] = search(t, f.Src, f.Dst, f.Port, port, choices(t, to(f.Dst), f.Src, f.Dst, key))
+		f.Wire[0] = search(t, f.Src, f.Dst, f.Port, telemetry.Port(), choices(t, to(f.Dst), f.Src, f.Dst, key))
 		key = [3]uint32{key[1], key[0], uint32(f.Group) | uint32(f.Port)<<16}
 		f.Wire[1] = search(t, f.Dst, f.Src, f.Port, packet.PortRoCEv2, choices(t, to(f.Src), f.Dst, f.Src, key))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 )
@@ -32,7 +33,7 @@ func TestSamePaths(t *testing.T) {
 		for i := range 200 {
 			flows = append(flows, fabric.Flow{Src: i % 2, Dst: 2 + i/2%2, Port: uint16(10000 + i), Group: 100})
 		}
-		SamePaths(n, flows, false)
+		SamePaths(n, flows, cc.NoTelemetry)
 		used := make(map[int]int)
 		for _, f := range flows {
 			key := [3]uint32{uint32(address(f.Src)), uint32(address(f.Dst)), uint32(f.Port) | uint32(f.Group)<<16}

@@ -217,7 +217,7 @@ func dropRoCE() error {
 	local := netlink.NewRule()
 	local.Family, local.Priority, local.Table = netlink.FAMILY_V4, 2, unix.RT_TABLE_LOCAL
 	err := netlink.RuleAdd(local)
-	for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPostcard} {
+	for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPINT, packet.PortPostcard} {
 		if err == nil {
 			r := netlink.NewRule()
 			r.Family, r.Priority, r.Type = netlink.FAMILY_V4, 1, unix.FR_ACT_BLACKHOLE

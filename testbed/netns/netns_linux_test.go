@@ -198,7 +198,7 @@ func TestKernelDoesNotAnswerRoCE(t *testing.T) {
 	defer s.Close()
 	const answered = 4792
 	to, from := c.Plan.Hosts[0], c.Plan.Hosts[1]
-	for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPostcard, answered} {
+	for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPINT, packet.PortPostcard, answered} {
 		ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: from.Addr.Addr().AsSlice(), DstIP: to.Addr.Addr().AsSlice()}
 		udp := &layers.UDP{SrcPort: 1234, DstPort: layers.UDPPort(port)}
 		udp.SetNetworkLayerForChecksum(ip)

@@ -69,7 +69,7 @@ func (c *capture) End(*fabric.Results) {}
 func TestDissector(t *testing.T) {
 	tshark := need.Tool(t, "TSHARK", "tshark")
 	for profile, want := range map[string][]string{
-		"rlb-drill": {"fabric", "warning"}, "rlb-conga": {"fabric"}, "plb": {"fabric"}, "clb": {}, "pbfs": {}, "hpcc": {},
+		"rlb-drill": {"fabric", "warning"}, "rlb-conga": {"fabric"}, "plb": {"fabric"}, "clb": {}, "pbfs": {}, "hpcc": {}, "hpcc-pint": {},
 	} {
 		t.Run(profile, func(t *testing.T) {
 			s, err := scenario.Parse("incast.yaml", []byte(strings.ReplaceAll(incast, "rlb-drill", profile)))
@@ -84,7 +84,7 @@ func TestDissector(t *testing.T) {
 			if err := os.WriteFile(file, c.out.Bytes(), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			fields := []string{"frame.protocols", "pauseless.path", "pauseless_message.kind", "pauseless_postcard.version", "pauseless_int.hops", "_ws.malformed", "udp.dstport"}
+			fields := []string{"frame.protocols", "pauseless.path", "pauseless_message.kind", "pauseless_postcard.version", "pauseless_int.hops", "_ws.malformed", "udp.dstport", "pauseless_pint.code"}
 			args := []string{"-r", file, "-X", "lua_script:../../docs/wireshark/pauseless.lua", "-T", "fields"}
 			for _, f := range fields {
 				args = append(args, "-e", f)
@@ -119,6 +119,9 @@ func TestDissector(t *testing.T) {
 				if v[4] != "" {
 					got["telemetry"]++
 				}
+				if v[7] != "" {
+					got["digest"]++
+				}
 				if strings.Contains(stack, ":macc:") {
 					got["pfc"]++
 				}
@@ -139,7 +142,7 @@ func TestDissector(t *testing.T) {
 					t.Errorf("no %s", kind)
 				}
 			}
-			if more := map[string]string{"pbfs": "postcard", "hpcc": "telemetry"}[profile]; more != "" && got[more] == 0 {
+			if more := map[string]string{"pbfs": "postcard", "hpcc": "telemetry", "hpcc-pint": "digest"}[profile]; more != "" && got[more] == 0 {
 				t.Errorf("no %s", more)
 			}
 			t.Log(fmt.Sprint(c.frames, " frames: ", got))

@@ -68,8 +68,12 @@ func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kit.INT && !prog.Manifest.Has("int") {
-		return nil, fmt.Errorf("%v: cc.algorithm %s needs telemetry, which the program of profile %s does not fill in: add \"int: on\" to the profile, or use profile hpcc", c, hosts.CC.Algorithm, c.profile.Name)
+	if b := kit.Telemetry.Block(); b != "" && !prog.Manifest.Has(b) {
+		choice, profile := "on", "hpcc"
+		if b == "pint" {
+			choice, profile = "pint", "hpcc-pint"
+		}
+		return nil, fmt.Errorf("%v: cc.algorithm %s needs telemetry, which the program of profile %s does not fill in: add \"int: %s\" to the profile, or use profile %s", c, hosts.CC.Algorithm, c.profile.Name, choice, profile)
 	}
 	return prog, nil
 }
@@ -99,9 +103,14 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 			c.CC.Algorithm = "qcn"
 		case m.Has("int"):
 			c.CC.Algorithm = "hpcc"
+		case m.Has("pint"):
+			c.CC.Algorithm = "hpcc_pint"
 		default:
 			c.CC.Algorithm = "dcqcn_paper"
 		}
+	}
+	if step, err := m.Value("pint.step", m.Network); err == nil && c.CC.PINT.Step == 0 {
+		c.CC.PINT.Step = step
 	}
 	c.Tag = c.Tag || m.Has("clb")
 	c.Hermes.On = c.Hermes.On || m.Has("hermes")

@@ -215,12 +215,16 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 // With hosts that use telemetry and a program without it, rates did not change, and
 // there was no error.
 func TestTelemetryIsFilledIn(t *testing.T) {
-	for profile, want := range map[string]string{"hpcc": "", "drill": `int: on`} {
+	for _, c := range []struct{ algorithm, profile, want string }{
+		{"hpcc", "hpcc", ""}, {"hpcc", "drill", `int: on`}, {"hpcc", "hpcc-pint", `int: on`},
+		{"hpcc_pint", "hpcc-pint", ""}, {"hpcc_pint", "hpcc", `int: pint`},
+	} {
+		profile, want := c.profile, c.want
 		s, err := Parse("s.yaml", []byte(`
 name: s
 network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
 profiles: [`+profile+`]
-hosts: {cc: {algorithm: hpcc}}
+hosts: {cc: {algorithm: `+c.algorithm+`}}
 traffic: [{long: {from: h1, to: h3, size: 1KB}}]
 `))
 		if err != nil {
@@ -228,7 +232,29 @@ traffic: [{long: {from: h1, to: h3, size: 1KB}}]
 		}
 		var programs program.Cache
 		if _, err := s.Cases()[0].Build(&programs); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", profile, err, want)
+			t.Errorf("%s with %s: %v, want %q", c.algorithm, profile, err, want)
 		}
+	}
+}
+
+// Hosts decode digests with the step of the program.
+func TestHostsUseThePINTStepOfTheProgram(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(`
+name: s
+network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
+profile: hpcc-pint
+set: {pint.step: 0.01}
+traffic: [{long: {from: h1, to: h3, size: 1KB}}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programs program.Cache
+	prog, err := s.Cases()[0].Build(&programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := s.Cases()[0].HostsFor(prog.Manifest); h.CC.Algorithm != "hpcc_pint" || h.CC.PINT.Step != 0.01 {
+		t.Errorf("hosts have %s with step %g", h.CC.Algorithm, h.CC.PINT.Step)
 	}
 }

@@ -81,7 +81,7 @@ func (p *rawPort) occupy(ifi *net.Interface) {
 		if !ok || ip.IP.To4() == nil {
 			continue
 		}
-		for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPostcard} {
+		for _, port := range []uint16{packet.PortRoCEv2, packet.PortINT, packet.PortPINT, packet.PortPostcard} {
 			if c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: ip.IP, Port: int(port)}); err == nil {
 				c.SetReadBuffer(1)
 				p.sockets = append(p.sockets, c)
@@ -136,7 +136,7 @@ func ours(b []byte) bool {
 		return false
 	}
 	switch udp.DstPort() {
-	case packet.PortRoCEv2, packet.PortINT, packet.PortPostcard:
+	case packet.PortRoCEv2, packet.PortINT, packet.PortPINT, packet.PortPostcard:
 		return true
 	}
 	return false

@@ -16,6 +16,7 @@ import (
 	_ "github.com/pauseless/pauseless/gen/schemes/letflow/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/pbfs/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/pcn/model"
+	_ "github.com/pauseless/pauseless/gen/schemes/pint/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/plb/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/presto/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/qcn/model"

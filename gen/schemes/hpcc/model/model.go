@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	model.Add(model.Scheme{Name: "int", INT: true,
+	model.Add(model.Scheme{Name: "int", Telemetry: model.PortINT,
 		Registers: map[string]model.Register{"tx_bytes": {Most: 1<<32 - 1}},
 		V1model:   model.Stages{model.Depart: addRecord}, Tofino: model.Stages{model.Depart: addRecord}})
 }
