@@ -313,7 +313,6 @@ var measured = []cost{
 	{"pcn-fig14-w1", 13.7, 6.40, 14.2},
 	{"pcn-fig14-w2", 12.1, 8.96, 35.7},
 	{"pcn-fig21b", 1.5, 21.76, 21},
-	{"pcn-table3", 13.7, 6.40, 14.2}, // that of figure 14, likewise
 	{"plb-fig7-datamining", 10.8, 59.31, 45},
 	{"plb-fig7-webserver", 12.5, 14.08, 12},
 	{"rlb-fig3", 7.2, 13.82, 12},
