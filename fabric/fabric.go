@@ -36,7 +36,7 @@ type Config struct {
 
 // Flow is a message that one host sends to another.
 type Flow struct {
-	Src, Dst int        // hosts, as numbered in the topology
+	Src, Dst int        // hosts, or adapters of these, as numbered in the topology
 	Size     int64      // payload bytes
 	Start    vtime.Time // when it becomes known to the sender
 	Class    uint8      // priority, 0 to 7
@@ -45,7 +45,10 @@ type Flow struct {
 	Port uint16
 	// Wire has ports that replace it for data and for acknowledgements, if not
 	// zero.
-	Wire   [2]uint16
+	Wire [2]uint16
+	// Back are the adapters of Dst and of Src that acknowledgements leave and reach,
+	// for hosts with several. Zero for both: Dst and Src.
+	Back   [2]int
 	Coflow uint32 // flows of a coflow share a number; zero: none
 	Group  int    // for the caller: part of a workload, for example
 	Wave   int    // for the caller: repetition of that part
@@ -58,7 +61,8 @@ type Fabric struct {
 	seed     uint64
 	engine   engine
 	pipes    [][2]*pipe   // by link: from its end A, and from its end B
-	hosts    []*roce.Host // by node; nil: a switch
+	hosts    []*roce.Host // by node; nil: a switch, or a further adapter of a host
+	ports    []int        // by node: the port of its host that an adapter is, from 1
 	hostCfg  roce.Config
 	baseRTT  vtime.Time // the maximum, if hosts need it
 	flows    []flow
@@ -115,7 +119,9 @@ func New(cfg Config) (*Fabric, error) {
 	}
 	if cfg.Tap != nil {
 		for i, n := range f.engine.nodes {
-			n.tap = cfg.Tap(&t.Nodes[i])
+			if f.isNode(i) {
+				n.tap = cfg.Tap(&t.Nodes[i])
+			}
 		}
 	}
 	return f, nil
@@ -140,8 +146,18 @@ func (f *Fabric) settleRTT() (err error) {
 func (f *Fabric) wire() error {
 	t, e := f.topo, &f.engine
 	e.nodes = make([]*node, len(t.Nodes))
+	f.ports = make([]int, len(t.Nodes))
+	count := make([]int, len(t.Nodes)) // ports of nodes
 	for i := range t.Nodes {
-		ports := len(t.Nodes[i].Ports)
+		h := t.Nodes[i].Host
+		count[h] += len(t.Nodes[i].Ports)
+		f.ports[i] = count[h]
+	}
+	for i, ports := range count {
+		if h := t.Nodes[i].Host; h != i {
+			e.nodes[i] = e.nodes[h]
+			continue
+		}
 		e.nodes[i] = &node{
 			id: i, eng: e, in: make([]*pipe, ports), out: make([]*pipe, ports),
 			mail: [2]mailbag{newMailbag(ports), newMailbag(ports)},
@@ -155,7 +171,7 @@ func (f *Fabric) wire() error {
 		}
 		e.lookahead = min(e.lookahead, l.Delay)
 		for dir, ends := range [2][2]topo.End{{l.A, l.B}, {l.B, l.A}} {
-			from, to := ends[0], ends[1]
+			from, to := f.portOf(ends[0]), f.portOf(ends[1])
 			p := &pipe{delay: l.Delay, to: e.nodes[to.Node], port: to.Port - 1}
 			p.pause.rate = l.Rate
 			e.nodes[from.Node].out[from.Port-1] = p
@@ -169,6 +185,19 @@ func (f *Fabric) wire() error {
 	}
 	return nil
 }
+
+// portOf returns the port of the engine's node that a port of the topology is: the
+// adapters of a host are one node.
+func (f *Fabric) portOf(e topo.End) topo.End {
+	if n := &f.topo.Nodes[e.Node]; n.Kind == topo.Host {
+		return topo.End{Node: n.Host, Port: f.ports[e.Node]}
+	}
+	return e
+}
+
+// isNode reports whether a node of the topology is one of the engine's, not a
+// further adapter of a host.
+func (f *Fabric) isNode(i int) bool { return f.topo.Nodes[i].Host == i }
 
 // populate makes hosts and switches.
 func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) error {
@@ -187,6 +216,13 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 			continue
 		}
 		rate := f.topo.Links[tn.Ports[0].Link].Rate
+		if h := f.hosts[tn.Host]; h != nil {
+			if first := f.topo.Links[f.topo.Nodes[tn.Host].Ports[0].Link].Rate; rate != first {
+				return fmt.Errorf("host %s has links of %v and %v; all links of a host must have the same rate", f.topo.Nodes[tn.Host].Name, first, rate)
+			}
+			h.AddPort(roce.Address{MAC: tn.MAC, IP: tn.IP})
+			continue
+		}
 		kit := kits[rate]
 		if kit == nil {
 			var err error
@@ -218,13 +254,20 @@ func (f *Fabric) AddFlows(flows []Flow) error {
 func DefaultPort(i int) uint16 { return 0xc000 | uint16(i)&0x3fff }
 
 func (f *Fabric) addFlow(fl Flow) error {
-	for _, n := range [2]int{fl.Src, fl.Dst} {
-		if n < 0 || n >= len(f.hosts) || f.hosts[n] == nil {
+	if fl.Back == [2]int{} {
+		fl.Back = [2]int{fl.Dst, fl.Src}
+	}
+	for _, n := range [4]int{fl.Src, fl.Dst, fl.Back[0], fl.Back[1]} {
+		if n < 0 || n >= len(f.hosts) || f.topo.Nodes[n].Kind != topo.Host {
 			return fmt.Errorf("node %d is no host", n)
 		}
 	}
-	if fl.Src == fl.Dst {
-		return fmt.Errorf("%s sends to itself", f.topo.Nodes[fl.Src].Name)
+	src, dst := f.topo.Nodes[fl.Src].Host, f.topo.Nodes[fl.Dst].Host
+	if src == dst {
+		return fmt.Errorf("%s sends to itself", f.topo.Nodes[src].Name)
+	}
+	if back := [2]int{f.topo.Nodes[fl.Back[0]].Host, f.topo.Nodes[fl.Back[1]].Host}; back != [2]int{dst, src} {
+		return fmt.Errorf("acknowledgements go from %s to %s, not from the receiver to the sender", f.topo.Nodes[back[0]].Name, f.topo.Nodes[back[1]].Name)
 	}
 	if fl.Port == 0 {
 		fl.Port = DefaultPort(len(f.flows))
@@ -239,8 +282,9 @@ func (f *Fabric) addFlow(fl Flow) error {
 	rf := roce.Flow{
 		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), Coflow: uint16(fl.Coflow),
 		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
+		Data: [2]int{f.ports[fl.Src], f.ports[fl.Dst]}, Ack: [2]int{f.ports[fl.Back[1]], f.ports[fl.Back[0]]},
 	}
-	out, in, err := roce.Connect(f.hosts[fl.Src], f.hosts[fl.Dst], rf)
+	out, in, err := roce.Connect(f.hosts[src], f.hosts[dst], rf)
 	if err != nil {
 		return err
 	}
@@ -284,6 +328,9 @@ func (f *Fabric) flowsDone() int {
 func (f *Fabric) Progress() Progress {
 	p := Progress{Now: f.engine.now, Flows: len(f.flows), FlowsDone: f.flowsDone()}
 	for i, n := range f.engine.nodes {
+		if !f.isNode(i) {
+			continue
+		}
 		p.Events += n.handled
 		if f.hosts[i] == nil {
 			p.Hops += n.received

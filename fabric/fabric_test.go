@@ -469,3 +469,92 @@ func TestSameResultsForAnyThreads(t *testing.T) {
 		}
 	}
 }
+
+// twoAdapters has hosts a and b, each with a link to switches l1 and l2, and host c
+// on l2.
+func twoAdapters(t *testing.T, rate vtime.Rate) *topo.Topology {
+	t.Helper()
+	var b topo.Builder
+	a, z, c := b.AddHost("a"), b.AddHost("b"), b.AddHost("c")
+	l1, l2 := b.AddSwitch("l1", 1), b.AddSwitch("l2", 1)
+	b.Connect(a, l1, vtime.Gbps, vtime.Microsecond)
+	b.Connect(z, l1, vtime.Gbps, vtime.Microsecond)
+	b.Connect(c, l2, vtime.Gbps, vtime.Microsecond)
+	b.Connect(b.AddAdapter(a, "a.2"), l2, rate, vtime.Microsecond)
+	b.Connect(b.AddAdapter(z, "b.2"), l2, rate, vtime.Microsecond)
+	net, err := b.Build("two", topo.SwitchConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+// The links of a host with two adapters work at the same time, acknowledgements may
+// return on the other link, and PFC pauses one link.
+func TestHostWithTwoAdapters(t *testing.T) {
+	const size = 1e6
+	var want *Results
+	for _, n := range []int{1, 2} {
+		b := newBed(t, pairOfLeaves, threads(n), func(c *Config, s *fabrictest.Config) {
+			c.Topology, s.XOFF, s.Headroom = twoAdapters(t, vtime.Gbps), 20e3, 40
+		})
+		b.net = b.topo
+		a, z, a2, z2 := b.net.NodeByName("a").ID, b.net.NodeByName("b").ID, b.net.NodeByName("a.2").ID, b.net.NodeByName("b.2").ID
+		crossed := b.flow("a.2", "b.2", size, 0)
+		crossed.Back = [2]int{z, a}
+		b.add(b.flow("a", "b", size, 0), crossed)
+		r := b.finish()
+		for i := range r.Flows {
+			// The acknowledgements of the two may meet.
+			if f := &r.Flows[i]; f.FCT < f.Ideal || f.FCT > f.Ideal+vtime.Microsecond {
+				t.Errorf("flow %d took %v, and %v in an empty network", i, f.FCT, f.Ideal)
+			}
+		}
+		sent := make(map[int]uint64)
+		for _, p := range r.Ports {
+			if b.net.Nodes[p.Node].Kind == topo.Host {
+				sent[p.Node] += p.Sent.Frames
+			}
+		}
+		if len(sent) != 5 || sent[a] != 1000 || sent[a2] != 1000 || sent[z] < 2 || sent[z2] != 0 {
+			t.Errorf("frames sent by node: %v", sent)
+		}
+		b.add(b.flow("c", "b.2", size, b.Now()), b.flow("a.2", "b.2", size, b.Now()), b.flow("a", "b", size, b.Now()))
+		r = b.finish()
+		paused := make(map[string]bool)
+		for _, e := range r.Pauses {
+			paused[b.net.Nodes[e.Node].Name] = paused[b.net.Nodes[e.Node].Name] || e.Port == 1
+		}
+		if !paused["a.2"] || !paused["c"] || len(paused) != 2 {
+			t.Errorf("paused: %v, want a.2 and c", paused)
+		}
+		if lone := &r.Flows[4]; lone.FCT > lone.Ideal+vtime.Microsecond {
+			t.Errorf("the flow on the other link took %v, and %v in an empty network", lone.FCT, lone.Ideal)
+		}
+		if want == nil {
+			want = r
+		} else if !reflect.DeepEqual(r, want) {
+			t.Error("two threads have other results than one")
+		}
+	}
+}
+
+func TestWrongAdapters(t *testing.T) {
+	net := twoAdapters(t, 2*vtime.Gbps)
+	if _, err := New(Config{Topology: net, Hosts: roce.Defaults(), Switch: func(n *topo.Node, w Network) (Node, error) {
+		return fabrictest.New(net, n, w, fabrictest.Config{}), nil
+	}}); err == nil || !strings.Contains(err.Error(), "host a has links of 1Gbps and 2Gbps") {
+		t.Errorf("links of different rates: %v", err)
+	}
+	b := newBed(t, pairOfLeaves, func(c *Config, _ *fabrictest.Config) { c.Topology = twoAdapters(t, vtime.Gbps) })
+	for want, f := range map[string]Flow{
+		"a sends to itself":               {Src: 0, Dst: 5, Size: 1},
+		"acknowledgements go from a to a": {Src: 0, Dst: 1, Size: 1, Back: [2]int{5, 0}},
+		"node 3 is no host":               {Src: 0, Dst: 1, Size: 1, Back: [2]int{3, 0}},
+		"node 7 is no host":               {Src: 0, Dst: 7, Size: 1},
+	} {
+		if err := b.AddFlows([]Flow{f}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

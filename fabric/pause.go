@@ -4,6 +4,7 @@ package fabric
 
 import (
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -75,6 +76,7 @@ func (m *pauseMeter) paused(class int, now vtime.Time) vtime.Time {
 // PausedSince returns the time since which a class has been paused on a node's
 // port, numbered from 1. It returns false if the class is not paused.
 func (f *Fabric) PausedSince(nodeID, port, class int) (vtime.Time, bool) {
-	m := &f.engine.nodes[nodeID].in[port-1].pause
+	e := f.portOf(topo.End{Node: nodeID, Port: port})
+	m := &f.engine.nodes[e.Node].in[e.Port-1].pause
 	return m.since[class], m.until[class] > f.engine.now
 }

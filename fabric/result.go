@@ -4,6 +4,7 @@ package fabric
 
 import (
 	"cmp"
+	"github.com/pauseless/pauseless/internal/topo"
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric/roce"
@@ -71,8 +72,11 @@ func (f *Fabric) Results() *Results {
 		r.Flows[i] = f.flows[i].result()
 	}
 	for i, n := range f.engine.nodes {
-		for p := range n.out {
+		for p := range f.topo.Nodes[i].Ports {
 			r.Ports = append(r.Ports, f.Port(i, p+1))
+		}
+		if !f.isNode(i) {
+			continue
 		}
 		r.Pauses = append(r.Pauses, n.pauses...)
 		if d, ok := n.impl.(DropCounter); ok {
@@ -87,10 +91,26 @@ func (f *Fabric) Results() *Results {
 			r.FastStarts += h.Stats.FastStarts
 		}
 	}
+	f.nameAdapters(r.Pauses)
 	slices.SortStableFunc(r.Pauses, func(a, b PauseEvent) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port))
 	})
 	return r
+}
+
+// nameAdapters replaces the ports of hosts with several adapters by these.
+func (f *Fabric) nameAdapters(events []PauseEvent) {
+	adapters := make(map[topo.End]int)
+	for i, port := range f.ports {
+		if !f.isNode(i) {
+			adapters[topo.End{Node: f.topo.Nodes[i].Host, Port: port}] = i
+		}
+	}
+	for i := range events {
+		if id, ok := adapters[topo.End{Node: events[i].Node, Port: events[i].Port}]; ok {
+			events[i].Node, events[i].Port = id, 1
+		}
+	}
 }
 
 func (fl *flow) result() FlowResult {
@@ -131,9 +151,10 @@ func (f *Fabric) Acked(i int) int64 { return f.flows[i].out.Acked() }
 
 // Port returns the counters of a node's port, numbered from 1.
 func (f *Fabric) Port(nodeID, port int) PortResult {
-	n := f.engine.nodes[nodeID]
-	m := &n.in[port-1].pause
-	r := PortResult{Node: nodeID, Port: port, Sent: n.out[port-1].sent, Pauses: m.pauses, Resumes: m.resumes}
+	e := f.portOf(topo.End{Node: nodeID, Port: port})
+	n := f.engine.nodes[e.Node]
+	m := &n.in[e.Port-1].pause
+	r := PortResult{Node: nodeID, Port: port, Sent: n.out[e.Port-1].sent, Pauses: m.pauses, Resumes: m.resumes}
 	for c := range r.Paused {
 		r.Paused[c] = m.paused(c, f.engine.now)
 	}

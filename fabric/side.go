@@ -99,10 +99,11 @@ func (f *Fabric) sides() []*side {
 
 func (f *Fabric) oneSide() []*side { return []*side{{groups: f.groups()}} }
 
-// twoSides returns nil if the nodes cannot be divided.
+// twoSides returns nil if the nodes cannot be divided, or a host belongs to several
+// switches.
 func (f *Fabric) twoSides() []*side {
 	of := f.divide()
-	if of == nil {
+	if of == nil || slices.ContainsFunc(f.topo.Nodes, func(n topo.Node) bool { return n.Host != n.ID }) {
 		return nil
 	}
 	two := []*side{{id: 0}, {id: 1}}
@@ -113,7 +114,7 @@ func (f *Fabric) twoSides() []*side {
 	return two
 }
 
-// groups returns each switch with its hosts.
+// groups returns each switch with its hosts. A host of several is with its first.
 func (f *Fabric) groups() []*group {
 	groups := make([]*group, len(f.topo.Nodes))
 	for i, n := range f.engine.nodes {
@@ -123,7 +124,7 @@ func (f *Fabric) groups() []*group {
 		}
 	}
 	for i, n := range f.engine.nodes {
-		if tn := &f.topo.Nodes[i]; tn.Kind == topo.Host {
+		if tn := &f.topo.Nodes[i]; tn.Kind == topo.Host && f.isNode(i) {
 			g := groups[tn.Ports[0].Peer]
 			g.nodes = append(g.nodes, n)
 		}

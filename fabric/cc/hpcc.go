@@ -26,7 +26,7 @@ func HPCCDefaults(line vtime.Rate) HPCC {
 
 func (p HPCC) maker(lowest vtime.Rate) maker {
 	return func(f *Flow, _ vtime.Scheduler) Control {
-		return &hpcc{HPCC: &p, lowest: lowest, f: f, current: f.Rate, u: 1}
+		return &hpcc{reference: reference{HPCC: &p, lowest: lowest, f: f, current: f.Rate}, u: 1}
 	}
 }
 
@@ -37,25 +37,56 @@ type hop struct {
 	queue int    // bytes
 }
 
-type hpcc struct {
+// reference is the rate of a flow as of the last round trip, from which every
+// acknowledgement computes a new one.
+type reference struct {
 	*HPCC
 	lowest vtime.Rate
 	f      *Flow
 
-	current vtime.Rate // as of the last round trip
-	stage   int        // additive increases since the last multiplicative one
-	u       float64    // average utilisation of the busiest link
-	update  int64      // bytes sent when current was last set
-	begun   bool
-	path    uint16
-	hops    int
-	last    [packet.INTHops]hop
+	current vtime.Rate
+	stage   int   // additive increases since the last multiplicative one
+	update  int64 // bytes sent when current was last set
+}
+
+// adapt sets the flow's rate for the utilisation of the busiest link, and at the end
+// of a round trip the reference: function ComputeWind of the paper's algorithm 1.
+func (c *reference) adapt(u float64, round bool) {
+	var rate vtime.Rate
+	var stage int
+	if over := u / c.Eta; over >= 1 || c.stage >= c.MaxStage {
+		rate = vtime.Rate(min(float64(c.current)/over, float64(c.f.Line))) + c.AI
+	} else {
+		rate, stage = c.current+c.AI, c.stage+1
+	}
+	rate = min(max(rate, c.lowest), c.f.Line)
+	old := c.f.Rate
+	c.f.Rate = rate
+	c.f.Repace(old)
+	if round {
+		c.current, c.stage = rate, stage
+	}
+}
+
+func (c *reference) Notify(vtime.Time, *Notification)      {}
+func (c *reference) Sent(vtime.Time, int)                  {}
+func (c *reference) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate, c.current = rate, rate }
+func (c *reference) Stop()                                 {}
+func (c *reference) Fire(vtime.Time, uint64)               {}
+
+type hpcc struct {
+	reference
+	u     float64 // average utilisation of the busiest link
+	begun bool
+	path  uint16
+	hops  int
+	last  [packet.INTHops]hop
 }
 
 var _ Control = (*hpcc)(nil)
 
-// Ack implements Control: functions MeasureInflight and ComputeWind of the
-// paper's algorithm 1. It skips a record without progress.
+// Ack implements Control: function MeasureInflight of the paper's algorithm 1. It
+// skips a record without progress.
 func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 	if a.INT == nil || a.INT.Hops() == 0 {
 		return
@@ -94,20 +125,7 @@ func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 	if span > 0 {
 		w := float64(min(span, c.f.BaseRTT)) / float64(c.f.BaseRTT)
 		c.u = c.u*(1-w) + busiest*w
-		var rate vtime.Rate
-		var stage int
-		if over := c.u / c.Eta; over >= 1 || c.stage >= c.MaxStage {
-			rate = vtime.Rate(min(float64(c.current)/over, float64(c.f.Line))) + c.AI
-		} else {
-			rate, stage = c.current+c.AI, c.stage+1
-		}
-		rate = min(max(rate, c.lowest), c.f.Line)
-		old := c.f.Rate
-		c.f.Rate = rate
-		c.f.Repace(old)
-		if round {
-			c.current, c.stage = rate, stage
-		}
+		c.adapt(c.u, round)
 	}
 	if round && a.Sent > c.update {
 		c.update = a.Sent
@@ -115,9 +133,3 @@ func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 }
 
 func readHop(h packet.INTHop) hop { return hop{h.Time(), h.TxBytes(), h.Queue()} }
-
-func (c *hpcc) Notify(vtime.Time, *Notification)      {}
-func (c *hpcc) Sent(vtime.Time, int)                  {}
-func (c *hpcc) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate, c.current = rate, rate }
-func (c *hpcc) Stop()                                 {}
-func (c *hpcc) Fire(vtime.Time, uint64)               {}

@@ -28,7 +28,7 @@ func PINTDefaults() PINT { return PINT{Step: 0.05, Share: 1} }
 
 func (p PINT) maker(h HPCC, lowest vtime.Rate) maker {
 	return func(f *Flow, _ vtime.Scheduler) Control {
-		c := &pint{PINT: &p, HPCC: &h, lowest: lowest, f: f, current: f.Rate}
+		c := &pint{PINT: &p, reference: reference{HPCC: &h, lowest: lowest, f: f, current: f.Rate}}
 		if p.Share < 1 {
 			c.rng = rand.New(rand.NewPCG(f.Seed, 0x50494e54))
 		}
@@ -38,14 +38,8 @@ func (p PINT) maker(h HPCC, lowest vtime.Rate) maker {
 
 type pint struct {
 	*PINT
-	*HPCC
-	lowest vtime.Rate
-	f      *Flow
-	rng    *rand.Rand // nil: every acknowledgement is used
-
-	current vtime.Rate // as of the last round trip
-	stage   int        // additive increases since the last multiplicative one
-	update  int64      // bytes sent when current was last set
+	reference
+	rng *rand.Rand // nil: every acknowledgement is used
 }
 
 var _ Control = (*pint)(nil)
@@ -61,24 +55,9 @@ func (c *pint) Ack(_ vtime.Time, a *Ack) {
 		return
 	}
 	u := math.Pow(1+c.Step, float64(a.PINT.Code())) / packet.PINTUnits
-	var rate vtime.Rate
-	var stage int
-	if over := u / c.Eta; over >= 1 || c.stage >= c.MaxStage {
-		rate = vtime.Rate(min(float64(c.current)/over, float64(c.f.Line))) + c.AI
-	} else {
-		rate, stage = c.current+c.AI, c.stage+1
-	}
-	rate = min(max(rate, c.lowest), c.f.Line)
-	old := c.f.Rate
-	c.f.Rate = rate
-	c.f.Repace(old)
-	if a.Acked > c.update {
-		c.current, c.stage, c.update = rate, stage, a.Sent
+	round := a.Acked > c.update
+	c.adapt(u, round)
+	if round {
+		c.update = a.Sent
 	}
 }
-
-func (c *pint) Notify(vtime.Time, *Notification)      {}
-func (c *pint) Sent(vtime.Time, int)                  {}
-func (c *pint) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate, c.current = rate, rate }
-func (c *pint) Stop()                                 {}
-func (c *pint) Fire(vtime.Time, uint64)               {}

@@ -326,7 +326,7 @@ const (
 func (p *paths) probe(now vtime.Time, i int) {
 	f := p.h.net.Frames().Get()
 	flow := Flow{Port: 0xc000, Class: p.class, Paths: [2]int{len(p.state)}}
-	l := p.h.headers(p.to, &flow, p.class, packet.ECT0, cc.NoTelemetry, probeLen)
+	l := p.h.headers(p.h.self, p.to, &flow, p.class, packet.ECT0, cc.NoTelemetry, probeLen)
 	p.setTag(l.bytes[:], i, 0)
 	packet.BTH(l.bytes[l.bth:]).Set(opProbe, 0, 0, false)
 	f.Data = append(f.Data, l.header()...)
@@ -363,7 +363,7 @@ func (h *Host) probed(now vtime.Time, f *packet.Frame, ip packet.IPv4, bth packe
 	}
 	class := packet.Priority(ip.DSCP())
 	flow := Flow{Port: packet.UDP(f.Data[offUDP:]).SrcPort()}
-	l := h.headers(Address{packet.Ethernet(f.Data).Src(), ip.Src()}, &flow, class, packet.NotECT, cc.NoTelemetry, probeLen)
+	l := h.headers(h.self, Address{packet.Ethernet(f.Data).Src(), ip.Src()}, &flow, class, packet.NotECT, cc.NoTelemetry, probeLen)
 	echo := packet.BTH(l.bytes[l.bth:])
 	echo.Set(opEcho, 0, 0, false)
 	if ip.ECN() == packet.CE {

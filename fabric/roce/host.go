@@ -35,9 +35,13 @@ type Flow struct {
 	// at the sender's leaf and at the next switch, for Hermes.
 	Leaf  int
 	Paths [2]int
+	// Data and Ack are the ports of the sender and of the receiver that data and
+	// acknowledgements pass, from 1; zero: 1.
+	Data, Ack [2]int
 }
 
-// Host is a RoCEv2 host with one port. Only one goroutine may use it at a time.
+// Host is a RoCEv2 host with one port, unless AddPort adds others. Only one
+// goroutine may use it at a time.
 type Host struct {
 	net  Network
 	cfg  *Config
@@ -46,6 +50,7 @@ type Host struct {
 	rate vtime.Rate
 
 	nic       nic
+	more      []*nic    // of the ports from 2 on
 	senders   []*sender // by number of the queue pair
 	receivers []*receiver
 	starts    []*sender // not started, in order of time
@@ -77,18 +82,39 @@ type Stats struct {
 // been checked. It is shared.
 func New(net Network, cfg *Config, kit *cc.Kit, self Address, rate vtime.Rate) *Host {
 	h := &Host{net: net, cfg: cfg, kit: kit, self: self, rate: rate, startSet: vtime.Never}
-	h.nic.init(h)
+	h.nic.init(h, 1, self)
 	return h
+}
+
+// AddPort adds a port with an address of its own and the rate of the first. Flows
+// name the ports that they use.
+func (h *Host) AddPort(self Address) {
+	n := &nic{}
+	n.init(h, len(h.more)+2, self)
+	h.more = append(h.more, n)
+}
+
+// port returns the adapter of a port; zero is the first.
+func (h *Host) port(n int) *nic {
+	if n < 2 {
+		return &h.nic
+	}
+	return h.more[n-2]
+}
+
+// has reports whether an address is that of a port from 2 on.
+func (h *Host) has(ip netip.Addr) bool {
+	return slices.ContainsFunc(h.more, func(n *nic) bool { return n.self.IP == ip })
 }
 
 // Connect makes src send a flow to dst. It returns both ends for observation.
 func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
 	sender, receiver := src.NextSender(), dst.NextReceiver()
-	out, err := src.Send(f, dst.self, receiver)
+	out, err := src.Send(f, dst.port(f.Data[1]).self, receiver)
 	if err != nil {
 		return nil, nil, err
 	}
-	return out, dst.Expect(f, src.self, sender), nil
+	return out, dst.Expect(f, src.port(f.Ack[0]).self, sender), nil
 }
 
 // NextSender and NextReceiver return the numbers of the next sending and
@@ -168,12 +194,15 @@ func (st *starter) Fire(now vtime.Time, arg uint64) {
 	h.startSet = vtime.Never
 	h.nextStart()
 	h.nic.kick(now)
+	for _, n := range h.more {
+		n.kick(now)
+	}
 }
 
-// Receive receives a frame from the link.
-func (h *Host) Receive(_ int, f *packet.Frame) {
+// Receive receives a frame from the link of a port.
+func (h *Host) Receive(port int, f *packet.Frame) {
 	h.Stats.Frames++
-	h.receive(h.net.Now(), f)
+	h.receive(h.net.Now(), port, f)
 	h.net.Frames().Put(f)
 }
 
@@ -185,19 +214,19 @@ const (
 	offBTH = offUDP + packet.UDPLen
 )
 
-func (h *Host) receive(now vtime.Time, f *packet.Frame) {
+func (h *Host) receive(now vtime.Time, port int, f *packet.Frame) {
 	d := f.Data
 	if len(d) < offBTH || packet.Ethernet(d).EtherType() != packet.EtherTypeIPv4 || d[offIP] != 0x45 ||
 		packet.IPv4(d[offIP:]).Protocol() != packet.ProtoUDP {
 		if pfc := packet.AsPFC(d); pfc != nil {
-			h.nic.pause(now, pfc)
+			h.port(port).pause(now, pfc)
 		} else {
 			h.Stats.Unknown++
 		}
 		return
 	}
 	ip := packet.IPv4(d[offIP:])
-	if ip.Dst() != h.self.IP {
+	if to := ip.Dst(); to != h.self.IP && !h.has(to) {
 		h.Stats.Misdelivered++
 		return
 	}
@@ -294,9 +323,9 @@ type layout struct {
 
 func (l *layout) header() []byte { return l.bytes[:l.len] }
 
-// headers returns the headers of frames to a peer with payload bytes after the
-// BTH, without the invariant CRC.
-func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemetry cc.Telemetry, payload int) layout {
+// headers returns the headers of frames from one of the host's addresses to a peer
+// with payload bytes after the BTH, without the invariant CRC.
+func (h *Host) headers(from, to Address, f *Flow, class uint8, ecn packet.ECN, telemetry cc.Telemetry, payload int) layout {
 	l := layout{ip: offIP}
 	etherType := packet.EtherTypeIPv4
 	if ecn != packet.NotECT && h.cfg.tagged(f) {
@@ -308,8 +337,8 @@ func (h *Host) headers(to Address, f *Flow, class uint8, ecn packet.ECN, telemet
 	l.bth = udp + packet.UDPLen + telemetry.Len()
 	l.len = l.bth + packet.BTHLen
 	n := l.len - l.ip + payload + icrcLen
-	packet.Ethernet(l.bytes[:]).Set(to.MAC, h.self.MAC, etherType)
-	packet.IPv4(l.bytes[l.ip:]).Set(h.self.IP, to.IP, packet.ProtoUDP, DSCP(class), ecn, 0, n)
+	packet.Ethernet(l.bytes[:]).Set(to.MAC, from.MAC, etherType)
+	packet.IPv4(l.bytes[l.ip:]).Set(from.IP, to.IP, packet.ProtoUDP, DSCP(class), ecn, 0, n)
 	packet.UDP(l.bytes[udp:]).Set(f.Port, telemetry.Port(), n-packet.IPv4Len)
 	return l
 }

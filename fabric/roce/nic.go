@@ -24,11 +24,16 @@ type nic struct {
 	readyMask   uint8
 	waiting     []*sender // heap of flows that may send later, by time
 
-	paused      uint8 // classes paused by PFC
+	paused      uint8  // classes paused by PFC
+	port        uint32 // from 1
 	pausedUntil [packet.Classes]vtime.Time
+
+	self Address
 }
 
-func (n *nic) init(h *Host) { n.h, n.wake = h, vtime.Never }
+func (n *nic) init(h *Host, port int, self Address) {
+	n.h, n.port, n.self, n.wake = h, uint32(port), self, vtime.Never
+}
 
 // fifo is a queue of frames.
 type fifo struct {
@@ -55,10 +60,18 @@ func (q *fifo) pop() *packet.Frame {
 // HeldFrames returns the number of frames that the host has made and not yet
 // sent.
 func (h *Host) HeldFrames() (n int) {
-	for c := range h.nic.control {
-		n += len(h.nic.control[c].frames) - h.nic.control[c].head
+	n = h.nic.held()
+	for _, other := range h.more {
+		n += other.held()
 	}
 	return n
+}
+
+func (n *nic) held() (frames int) {
+	for c := range n.control {
+		frames += len(n.control[c].frames) - n.control[c].head
+	}
+	return frames
 }
 
 // list is a linked queue of flows.
@@ -186,7 +199,7 @@ func (n *nic) transmit(now vtime.Time) {
 // put puts a frame on the link.
 func (n *nic) put(now vtime.Time, f *packet.Frame) {
 	n.free = now + n.h.rate.TxTime(f.Len()+n.h.cfg.Overhead)
-	n.h.net.Send(1, f, n.free)
+	n.h.net.Send(int(n.port), f, n.free)
 }
 
 // plan schedules the event that sends the next frame, if there will be one.

@@ -14,6 +14,7 @@ import (
 // receiver is the receiving end of a flow.
 type receiver struct {
 	h        *Host
+	nic      *nic  // of acknowledgements
 	expected int64 // next packet in order
 	total    int64
 	class    uint8 // of acknowledgements
@@ -42,7 +43,7 @@ type receiver struct {
 }
 
 func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
-	r := &receiver{h: h, total: (f.Size + int64(h.cfg.MTU) - 1) / int64(h.cfg.MTU), class: f.Class, cnpClass: f.Class, nakFor: -1}
+	r := &receiver{h: h, nic: h.port(f.Ack[1]), total: (f.Size + int64(h.cfg.MTU) - 1) / int64(h.cfg.MTU), class: f.Class, cnpClass: f.Class, nakFor: -1}
 	if c := h.cfg.AckClass; c >= 0 {
 		r.class = uint8(c)
 	}
@@ -56,7 +57,7 @@ func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
 	behind += h.kit.Telemetry.Len()
 	back := *f
 	back.Port = cmp.Or(f.AckPort, f.Port)
-	r.head = h.headers(from, &back, r.class, packet.NotECT, cc.NoTelemetry, behind)
+	r.head = h.headers(r.nic.self, from, &back, r.class, packet.NotECT, cc.NoTelemetry, behind)
 	packet.BTH(r.head.bytes[r.head.bth:]).Set(packet.OpAcknowledge, remote, 0, false)
 	return r
 }
@@ -143,7 +144,7 @@ func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, 
 		f.Data = append(f.Data, noTelemetry[:n]...)
 	}
 	f.Elided = icrcLen
-	r.h.nic.send(now, r.class, f)
+	r.nic.send(now, r.class, f)
 }
 
 // noTelemetry is a block without records, and longer than a digest.
@@ -165,7 +166,7 @@ func (r *receiver) notify(now vtime.Time, ecn packet.ECN, rate uint32) {
 	packet.CNP(bth).SetRecRate(rate)
 	f.Elided = icrcLen
 	r.h.Stats.CNPs++
-	r.h.nic.send(now, r.cnpClass, f)
+	r.nic.send(now, r.cnpClass, f)
 }
 
 // Incoming is a flow at its receiver.

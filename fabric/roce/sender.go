@@ -15,6 +15,7 @@ import (
 type sender struct {
 	cc.Flow
 	h     *Host
+	nic   *nic       // of data
 	ctl   cc.Control // nil before the flow starts and after it ends
 	start vtime.Time
 	size  int64
@@ -71,12 +72,12 @@ const (
 func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	mtu := int64(h.cfg.MTU)
 	s := &sender{
-		h: h, start: f.Start, size: f.Size, class: f.Class, qp: qp,
+		h: h, nic: h.port(f.Data[0]), start: f.Start, size: f.Size, class: f.Class, qp: qp,
 		total: (f.Size + mtu - 1) / mtu,
 		place: nowhere, timerAt: vtime.Never, via: -1, coflow: f.Coflow, paths: h.pathsTo(f, to),
 		Flow: cc.Flow{Rate: h.rate, Line: h.rate, BaseRTT: f.BaseRTT, MTU: h.cfg.MTU},
 	}
-	ip := h.self.IP.As4()
+	ip := s.nic.self.IP.As4()
 	s.Seed = uint64(binary.BigEndian.Uint32(ip[:]))<<32 | uint64(qp)
 	w := h.cfg.Window
 	if w == 0 && (h.kit.Window || h.cfg.Recovery == IRN) {
@@ -85,7 +86,7 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	if w > 0 {
 		s.Window = max(int64(w*float64(min(f.Path, h.rate).Bytes(f.BaseRTT))), mtu)
 	}
-	s.head = h.headers(to, f, f.Class, packet.ECT0, h.kit.Telemetry, h.cfg.MTU)
+	s.head = h.headers(s.nic.self, to, f, f.Class, packet.ECT0, h.kit.Telemetry, h.cfg.MTU)
 	packet.BTH(s.head.bytes[s.head.bth:]).Set(packet.OpSendMiddle, remote, 0, false)
 	s.full = s.head.len + h.cfg.MTU + icrcLen + h.cfg.Overhead
 	return s
@@ -113,7 +114,7 @@ func (s *sender) begin(now vtime.Time) {
 		s.limit.on = true // until the coordinator has scheduled it
 	}
 	s.avail = now
-	s.h.nic.add(now, s)
+	s.nic.add(now, s)
 }
 
 // hasData reports whether a packet may be sent, apart from pacing.
@@ -240,7 +241,7 @@ func (s *sender) respace(old, rate vtime.Rate) {
 	}
 	s.avail += rate.TxTime(s.last) - old.TxTime(s.last)
 	if s.place >= 0 {
-		n := &s.h.nic
+		n := s.nic
 		n.fix(s)
 		if s.place == 0 {
 			n.wakeAt(max(s.avail, n.free, s.h.net.Now()))
@@ -355,8 +356,8 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 // resume queues the flow at the NIC if it can send again.
 func (s *sender) resume(now vtime.Time) {
 	if s.place == nowhere && s.hasData() {
-		s.h.nic.add(now, s)
-		s.h.nic.kick(now)
+		s.nic.add(now, s)
+		s.nic.kick(now)
 	}
 }
 

@@ -69,6 +69,10 @@ type Node struct {
 	// Leaf is the number of a tier-1 switch, from 0. That of a host is the number
 	// of its switch. Other nodes have -1.
 	Leaf int
+	// Host is the node's own ID, except for the further adapters of a host with
+	// several links: each is a node with addresses of its own, and has the ID of
+	// the host, whose own link and addresses are those of its first adapter.
+	Host int
 	// IP and MAC are a host's addresses; for a switch, MAC is the source of
 	// the frames that it generates.
 	IP  netip.Addr
@@ -213,6 +217,14 @@ type Builder struct {
 // AddHost adds a host and returns its ID.
 func (b *Builder) AddHost(name string) int { return b.add(Node{Name: name, Kind: Host}) }
 
+// AddAdapter adds a further network adapter of a host, for another link, and returns
+// its ID.
+func (b *Builder) AddAdapter(host int, name string) int {
+	id := b.AddHost(name)
+	b.t.Nodes[id].Host = host
+	return id
+}
+
 // AddSwitch adds a switch of a tier and returns its ID. Tier 0 means the number of
 // links to the nearest host.
 func (b *Builder) AddSwitch(name string, tier Tier) int {
@@ -220,7 +232,7 @@ func (b *Builder) AddSwitch(name string, tier Tier) int {
 }
 
 func (b *Builder) add(n Node) int {
-	n.ID, n.Leaf = len(b.t.Nodes), -1
+	n.ID, n.Leaf, n.Host = len(b.t.Nodes), -1, len(b.t.Nodes)
 	b.t.Nodes = append(b.t.Nodes, n)
 	return n.ID
 }

@@ -91,10 +91,16 @@ type LinkDown struct {
 }
 
 // Fault returns the fault for the fabric. It returns an error if the topology does
-// not have the nodes.
+// not have the nodes, and for a link of a host that has others: the simulator's host
+// moves its flows to them.
 func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
 	if max(l.A, l.B) >= len(t.Nodes) {
 		return fabric.Fault{}, fmt.Errorf("LINK_DOWN: the topology has no node %d", max(l.A, l.B))
+	}
+	for i := range t.Nodes {
+		if h := t.Nodes[i].Host; h != i && (h == l.A || h == l.B) {
+			return fabric.Fault{}, fmt.Errorf("LINK_DOWN: host %d has several links, and flows do not move from one to another here; name a link between switches", h)
+		}
 	}
 	return fabric.Fault{From: l.At, Link: t.Nodes[l.A].Name + "-" + t.Nodes[l.B].Name, Down: true}, nil
 }

@@ -87,8 +87,14 @@ func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 // host returns the next word as a host.
 func (r *reader) host(t *topo.Topology, what string) int {
 	id := int(r.int("a flow's "+what, 0, int64(len(t.Nodes))-1))
-	if !r.failed() && t.Nodes[id].Kind != topo.Host {
+	if r.failed() {
+		return id
+	}
+	switch n := &t.Nodes[id]; {
+	case n.Kind != topo.Host:
 		r.errorf(r.at, "a flow's %s is node %d, which is a switch", what, id)
+	case n.Host != id:
+		r.errorf(r.at, "a flow's %s is node %d, which the topology file does not have", what, id)
 	}
 	return id
 }

@@ -256,7 +256,6 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{fct, "0b000001 0b000101 1 1 1 1 1", "x.txt:1:28: the file ends before the standalone FCT in nanoseconds"},
 		{fct, "1 2 1 1 1 1 1 0", "the standalone FCT is zero"},
 		{events, "1 2 3 4 5", `the node's kind is "3"`},
-		{topology, "3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n0 2 1Gbps 1us 0", "x.txt:5:3: host 0 has a second link"},
 		{config, "CC_MODE 9", `x.txt:1:1: CC_MODE: 9 is not supported; there are 1 (dcqcn), 10 (hpcc_pint), 3 (hpcc), 7 (timely), 8 (dctcp)`},
 		{config, "PINT_LOG_BASE 1", `x.txt:1:1: PINT_LOG_BASE: "1" must be a number from 1.001 to 2`},
 		{config, "PINT_PROB 0", `x.txt:1:1: PINT_PROB: "0" must be a number from 1e-06 to 1`},

@@ -57,7 +57,7 @@ func WriteFCT(w io.Writer, t *topo.Topology, flows []fabric.FlowResult, payload 
 			tree = t.TreeTo(f.Dst)
 			trees[f.Dst] = tree
 		}
-		src, dst := f.Src, f.Dst
+		src, dst := t.Nodes[f.Src].Host, t.Nodes[f.Dst].Host
 		if d == HPCC {
 			src, dst = address(src), address(dst)
 		}
@@ -127,12 +127,15 @@ func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent, d Diale
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	bw := bufio.NewWriter(w)
+	adapters := adaptersOf(t)
 	for _, l := range lines {
-		kind := 0
+		kind, host := 0, t.Nodes[l.node].Host
 		if t.Nodes[l.node].Kind == topo.Switch {
 			kind = 1
+		} else {
+			l.port += slices.Index(adapters[host], l.node)
 		}
-		fmt.Fprintf(bw, "%d %d %d %d %d\n", l.at.Nanoseconds(), l.node, kind, l.port, l.pause)
+		fmt.Fprintf(bw, "%d %d %d %d %d\n", l.at.Nanoseconds(), host, kind, l.port, l.pause)
 	}
 	return bw.Flush()
 }

@@ -3,6 +3,7 @@
 package hpcc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
@@ -14,49 +15,94 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
-// SamePaths sets the UDP source ports of flows and their acknowledgements so that
-// ECMP programs choose the same paths as the simulator's switches, which use another
-// hash of other fields. Data has the UDP port of its telemetry. A flow
-// without such a source port keeps its own.
+// SamePaths selects the adapters of hosts with several links, and the UDP source ports
+// of flows and their acknowledgements, so that flows take the paths of the
+// simulator, whose hosts and switches use another hash of other fields than ECMP
+// programs. Data has the UDP port of its telemetry. A flow without such a source port
+// keeps its own.
 func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry cc.Telemetry) {
-	routes := make(map[int][][]int)
-	to := func(host int) [][]int {
-		if routes[host] == nil {
-			routes[host] = nextHops(t, host)
+	adapters := adaptersOf(t)
+	tables := make(map[int][][]int)
+	to := func(ends ...int) [][]int {
+		key := ends[0]
+		if len(ends) > 1 {
+			key += len(t.Nodes)
 		}
-		return routes[host]
+		if tables[key] == nil {
+			tables[key] = nextHops(t, ends)
+		}
+		return tables[key]
 	}
 	for i := range flows {
 		f := &flows[i]
-		key := [3]uint32{uint32(address(f.Src)), uint32(address(f.Dst)), uint32(f.Port) | uint32(f.Group)<<16}
-		f.Wire[0] = search(t, f.Src, f.Dst, f.Port, telemetry.Port(), choices(t, to(f.Dst), f.Src, f.Dst, key))
-		key = [3]uint32{key[1], key[0], uint32(f.Group) | uint32(f.Port)<<16}
-		f.Wire[1] = search(t, f.Dst, f.Src, f.Port, packet.PortRoCEv2, choices(t, to(f.Src), f.Dst, f.Src, key))
+		src, dst := f.Src, f.Dst
+		from, at := adapters[src], adapters[dst]
+		a, b := uint32(address(src)), uint32(address(dst))
+		data := path(t, to(at...), src, dst, [3]uint32{a, b, uint32(f.Port) | uint32(f.Group)<<16})
+		acks := path(t, to(from...), dst, src, [3]uint32{b, a, uint32(f.Group) | uint32(f.Port)<<16})
+		if len(data) < 3 || len(acks) < 3 {
+			continue // no route
+		}
+		f.Src, f.Dst = adapter(t, from, data[1]), adapter(t, at, data[len(data)-2])
+		f.Back = [2]int{adapter(t, at, acks[1]), adapter(t, from, acks[len(acks)-2])}
+		f.Wire[0] = search(t, f.Src, f.Dst, f.Port, telemetry.Port(), choices(t, to(f.Dst), data[1:]))
+		f.Wire[1] = search(t, f.Back[0], f.Back[1], f.Port, packet.PortRoCEv2, choices(t, to(f.Back[1]), acks[1:]))
 	}
+}
+
+// adaptersOf returns the adapters of each host by the host's number.
+func adaptersOf(t *topo.Topology) map[int][]int {
+	all := make(map[int][]int)
+	for _, id := range t.Hosts() {
+		all[t.Nodes[id].Host] = append(all[t.Nodes[id].Host], id)
+	}
+	return all
+}
+
+// adapter returns the one of a host's adapters that is linked to a switch.
+func adapter(t *topo.Topology, adapters []int, leaf int) int {
+	return adapters[slices.IndexFunc(adapters, func(a int) bool { return t.Nodes[a].Ports[0].Peer == leaf })]
+}
+
+// adapterSeed is the seed of the hash by which a host selects the adapter of a flow:
+// ns-3's seed of MurmurHash3.
+const adapterSeed = 0x8badf00d
+
+// path returns the nodes that a flow of the simulator passes, both ends included: of
+// equal next hops, a host's or a switch's hash selects one.
+func path(t *topo.Topology, next [][]int, from, to int, key [3]uint32) []int {
+	nodes := []int{from}
+	for n := from; n != to && len(next[n]) > 0; {
+		seed := uint32(n)
+		if t.Nodes[n].Kind == topo.Host {
+			seed = adapterSeed
+		}
+		n = next[n][int(murmur(key, seed)%uint32(len(next[n])))]
+		nodes = append(nodes, n)
+	}
+	return nodes
 }
 
 // choice is a port out of n equal-cost ports that a flow should take, selected by
 // the hash's bits from shift on.
 type choice struct{ shift, n, take int }
 
-// choices returns the choices of the simulator's hash along a flow's path.
-func choices(t *topo.Topology, next [][]int, src, dst int, key [3]uint32) (all []choice) {
-	for node := t.Nodes[src].Ports[0].Peer; node != dst && len(next[node]) > 0; {
-		hops := next[node]
-		to := hops[int(murmur(key, uint32(node))%uint32(len(hops)))]
-		if len(hops) > 1 {
-			c := choice{shift: intent.HashShift(t.Nodes[node].Tier)}
-			for _, p := range t.Nodes[node].Ports {
-				if p.Peer == to {
-					c.take = c.n
-				}
-				if slices.Contains(hops, p.Peer) {
-					c.n++
-				}
-			}
-			all = append(all, c)
+// choices returns the choices of switches that lead along a path from a switch.
+func choices(t *topo.Topology, next [][]int, path []int) (all []choice) {
+	for i, node := range path[:len(path)-1] {
+		if len(next[node]) < 2 {
+			continue
 		}
-		node = to
+		c := choice{shift: intent.HashShift(t.Nodes[node].Tier)}
+		for _, p := range t.Nodes[node].Ports {
+			if p.Peer == path[i+1] {
+				c.take = c.n
+			}
+			if slices.Contains(next[node], p.Peer) {
+				c.n++
+			}
+		}
+		all = append(all, c)
 	}
 	return all
 }
@@ -86,19 +132,29 @@ func search(t *topo.Topology, src, dst int, from, to uint16, all []choice) uint1
 	return 0
 }
 
-// nextHops returns, for each node, the next nodes towards a host in the order of the
-// simulator's search.
-func nextHops(t *topo.Topology, host int) [][]int {
+// nextHops returns, for each node, the next nodes towards a host, or towards one
+// of its adapters, in the order of the simulator's search. That visits neighbours in
+// the order of their addresses in memory: a switch with its counters has megabytes,
+// which Linux maps from the top down, so that the last switch comes first. A host is
+// listed under the number of its first adapter.
+func nextHops(t *topo.Topology, adapters []int) [][]int {
+	host := t.Nodes[adapters[0]].Host
 	next, hops := make([][]int, len(t.Nodes)), make([]int, len(t.Nodes))
 	queue := []int{host}
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]
-		var peers []int
-		for _, p := range t.Nodes[n].Ports {
-			peers = append(peers, p.Peer)
+		ends := []int{n}
+		if n == host {
+			ends = adapters
 		}
-		slices.Sort(peers)
+		var peers []int
+		for _, end := range ends {
+			for _, p := range t.Nodes[end].Ports {
+				peers = append(peers, t.Nodes[p.Peer].Host)
+			}
+		}
+		slices.SortFunc(peers, func(a, b int) int { return cmp.Compare(b, a) })
 		for _, p := range slices.Compact(peers) {
 			if p != host && hops[p] == 0 {
 				hops[p] = hops[n] + 1

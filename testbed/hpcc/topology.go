@@ -18,8 +18,9 @@ const (
 // ReadTopology reads a topology file: the counts of nodes, switches and links; the
 // numbers of the switches; and for each link both nodes, rate, delay and loss
 // probability. Node numbers are those of the file; node 7 is called h7 or s7. Ports
-// are numbered as in the simulator: from 1, in the order of the links. An error of
-// the content is a diag.List.
+// are numbered as in the simulator: from 1, in the order of the links. Every link of a
+// host but its first has an adapter of its own, h7.2 and so on, numbered after
+// the file's nodes. An error of the content is a diag.List.
 func ReadTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
 	r, err := open(name)
 	if err != nil {
@@ -45,7 +46,6 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		}
 		isSwitch[id] = true
 	}
-	linked := make(map[int]bool) // hosts
 	type link struct {
 		a, b  int
 		rate  vtime.Rate
@@ -62,12 +62,6 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		if a == z {
 			r.errorf(at, "node %d has a link to itself", a)
 		}
-		for _, n := range [2]int{a, z} {
-			if linked[n] {
-				r.errorf(at, "host %d has a second link: hosts have one here, while the simulators spread a host's flows over all", n)
-			}
-			linked[n] = !isSwitch[n]
-		}
 		if r.failed() {
 			return nil, r.err()
 		}
@@ -80,8 +74,16 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 			b.AddHost(fmt.Sprintf("h%d", i))
 		}
 	}
+	linksOf := make([]int, nodes)
+	end := func(n int) int {
+		linksOf[n]++
+		if isSwitch[n] || linksOf[n] == 1 {
+			return n
+		}
+		return b.AddAdapter(n, fmt.Sprintf("h%d.%d", n, linksOf[n]))
+	}
 	for _, l := range all {
-		b.Connect(l.a, l.b, l.rate, l.delay).Loss = l.loss
+		b.Connect(end(l.a), end(l.b), l.rate, l.delay).Loss = l.loss
 	}
 	t, err := b.Build("", sw)
 	if err != nil {
