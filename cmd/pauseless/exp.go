@@ -230,6 +230,10 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 					return false, err
 				}
 			}
+			if mine.Earlier != nil && len(plans) > 1 && p.Continues(mine.Earlier) != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s has changed since its earlier outcome: all its runs are made\n", p.Scenario.Name)
+				mine.Earlier = nil
+			}
 			if len(plans) > 1 && o.Budget == 0 {
 				mine.Batch, mine.After = sweep, plans[i+1:]
 			}

@@ -94,8 +94,8 @@ var ErrBudget = errors.New("the budget is spent")
 // made. If ctx is cancelled, the finished runs are in the store.
 func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
 	if o.Earlier != nil {
-		if want := sum(p.Scenario.Text()); o.Earlier.Scenario != want || o.Earlier.Scale != p.Scenario.Scale {
-			return nil, fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", p.Scenario.Name)
+		if err := p.Continues(o.Earlier); err != nil {
+			return nil, err
 		}
 	}
 	r := &runner{p: p, st: st, o: o, earlier: make(map[string]result.RunNote), done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
@@ -138,7 +138,17 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	}
 }
 
-// take notes the runs of an earlier outcome, and which of them to make again.
+// Continues returns an error if an outcome is of another file or scale than the plan,
+// so that the plan cannot add seeds to it.
+func (p *Plan) Continues(earlier *result.Outcome) error {
+	if earlier.Scenario != sum(p.Scenario.Text()) || earlier.Scale != p.Scenario.Scale {
+		return fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", p.Scenario.Name)
+	}
+	return nil
+}
+
+// take notes the runs of an earlier outcome, and which of them to make again: one,
+// even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 	for _, n := range earlier.Again() {
 		if n.State != result.Failed {
@@ -282,11 +292,12 @@ func (r *runner) batch(ctx context.Context, jobs []Job) error {
 	}
 feeding:
 	for _, j := range jobs {
-		if _, taken := r.taken(j); r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !taken && !r.st.Has(j.Key) {
+		exists := r.earlier[r.p.Name(j)].State != "" || r.st.Has(j.Key)
+		if r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !exists {
 			r.mu.Lock()
 			first = ErrBudget
 			r.mu.Unlock()
-			continue // runs that exist take no time
+			continue // runs that exist take no time, but for the sample
 		}
 		select {
 		case feed <- j:
@@ -391,6 +402,9 @@ func (r *runner) one(ctx context.Context, j Job) error {
 		r.st.Fail(j.Key, r.p.Name(j), err)
 		c := r.p.Case(j)
 		n := result.RunNote{Arm: c.Arm, Point: c.Point, Seed: j.Seed, Key: j.Key, State: result.Failed, Error: err.Error()}
+		if err := r.same(j, &n); err != nil {
+			return err
+		}
 		r.finish(j, n, nil)
 		e := event(RunFailed)
 		e.Err, e.Took = err, took

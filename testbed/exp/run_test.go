@@ -143,7 +143,25 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 		t.Errorf("the outcome differs from that of all runs:\n%s\n%s", got, want)
 	}
 
+	// A budget that is spent does not leave out the check.
+	made = nil
+	st := newStore(t)
+	out, err = Run(context.Background(), p, st, Options{Earlier: earlier, Budget: 1, OnEvent: func(e Event) {
+		if e.Kind == Started {
+			made = append(made, e.Name)
+		}
+	}})
+	if err != nil || !out.Partial || strings.Join(made, "; ") != "a, 20KB, seed 3" {
+		t.Errorf("with the budget spent, %q were made: %v", made, err)
+	}
+
+	if _, err := Run(context.Background(), tinyPlan(t, three...), newStore(t), Options{Earlier: earlier, Maker: broken{}}); err == nil || !strings.Contains(err.Error(), "a, 20KB, seed 3: its state was done in the earlier outcome and is failed now") {
+		t.Errorf("a sample that fails: %v", err)
+	}
 	earlier.Cells[0].Values["avg_fct_us"][0]++
+	if _, err := Run(context.Background(), p, st, Options{Earlier: earlier, Budget: 1}); err == nil || !strings.Contains(err.Error(), "a, 20KB, seed 3: avg_fct_us was ") {
+		t.Errorf("with the budget spent, a run with another result: %v", err)
+	}
 	if _, err := Run(context.Background(), tinyPlan(t, three...), newStore(t), Options{Earlier: earlier}); err == nil || !strings.Contains(err.Error(), "a, 20KB, seed 3: avg_fct_us was ") {
 		t.Errorf("a run with another result than in the earlier outcome: %v", err)
 	}
@@ -152,6 +170,16 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 		t.Errorf("an earlier outcome of another file: %v", err)
 	}
 }
+
+// broken is a Maker whose runs all fail.
+type broken struct{}
+
+func (broken) Make(_ context.Context, _ *Plan, _ Job, begun func(string)) (*Record, error) {
+	begun("")
+	return nil, RunError{errors.New("it fails")}
+}
+
+func (broken) Kept(context.Context, Job) {}
 
 func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	base := tinyPlan(t)

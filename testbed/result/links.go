@@ -20,9 +20,6 @@ const linksShown = 5
 // count as one. A cell that only has runs of an earlier outcome has its links.
 func (o *Outcome) links() {
 	o.Links, o.LinksLeftOut = nil, 0
-	if o.Earlier != nil {
-		o.LinksLeftOut = o.Earlier.LinksLeftOut
-	}
 	type link struct{ node, peer string }
 	for i := range o.Cells {
 		c := &o.Cells[i]
@@ -33,6 +30,7 @@ func (o *Outcome) links() {
 			}
 		}
 		if len(runs) == 0 && o.Earlier != nil {
+			o.LinksLeftOut = o.Earlier.LinksLeftOut // those of all its cells
 			for _, l := range o.Earlier.Links {
 				if l.Arm == c.Arm && slices.Equal(l.Point, c.Point) {
 					o.Links = append(o.Links, l)
