@@ -8,6 +8,7 @@ package schemes
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -214,9 +215,12 @@ func withP4C(t testing.TB, prog *gen.Program) {
 	if err := os.WriteFile(name+".p4", prog.P4, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(p4c, "-o", name+".json", "--p4runtime-files", name+".txtpb", name+".p4").CombinedOutput()
+	// Values that p4c substitutes in one another can grow without end, as in hpcc-pint once.
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, p4c, "-o", name+".json", "--p4runtime-files", name+".txtpb", name+".p4").CombinedOutput()
 	if err != nil || len(out) > 0 {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", errors.Join(err, ctx.Err()), out)
 	}
 	json, err := os.ReadFile(name + ".json")
 	if err != nil {
