@@ -273,25 +273,34 @@ control Pint(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
 
         // log2 of the utilisation in units of 1/512, rounded up, and at least
         // 1: first its integral digits, by shifts; then ten others, as squaring
-        // doubles it.
-        bit<64> x = load == 0 ? 1 : load + 2047 >> 11;
+        // doubles it. p4c replaces a variable by its value, which would grow to
+        // 2^10 terms, unless the value depends on a branch, as here.
+        bit<64> x = 1;
+        if (load > 0) {
+            x = load + 2047 >> 11;
+        }
         bit<64> octaves = 20;
+        if (x < 1 << (21 - 16)) {
+            x = x << 16;
+            octaves = octaves - 16;
+        }
+        if (x < 1 << (21 - 8)) {
+            x = x << 8;
+            octaves = octaves - 8;
+        }
+        if (x < 1 << (21 - 4)) {
+            x = x << 4;
+            octaves = octaves - 4;
+        }
+        if (x < 1 << (21 - 2)) {
+            x = x << 2;
+            octaves = octaves - 2;
+        }
+        if (x < 1 << (21 - 1)) {
+            x = x << 1;
+            octaves = octaves - 1;
+        }
         bit<64> digit;
-        digit = x < 1 << (21 - 16) ? 64w16 : 0;
-        x = x << (bit<8>) digit;
-        octaves = octaves - digit;
-        digit = x < 1 << (21 - 8) ? 64w8 : 0;
-        x = x << (bit<8>) digit;
-        octaves = octaves - digit;
-        digit = x < 1 << (21 - 4) ? 64w4 : 0;
-        x = x << (bit<8>) digit;
-        octaves = octaves - digit;
-        digit = x < 1 << (21 - 2) ? 64w2 : 0;
-        x = x << (bit<8>) digit;
-        octaves = octaves - digit;
-        digit = x < 1 << (21 - 1) ? 64w1 : 0;
-        x = x << (bit<8>) digit;
-        octaves = octaves - digit;
         x = x * x >> 20;
         digit = x >> 21;
         x = x >> (bit<8>) digit;
