@@ -434,7 +434,7 @@ const (
 	bursts          = "incasts of 64 KB are sent before any congestion control acts: without other traffic they cause as many PAUSE frames with each of them as without congestion control"
 	unpausedCoflows = "pauses have little effect there: in a network without pauses, with the same flows, coflows take the same time within 20 %"
 	costless        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 20 % shorter"
-	rerouting       = "rerouting: even without recirculation, flows take longer than without RLB"
+	rerouting       = "rerouting and the header: even without recirculation, flows take longer than without RLB"
 	overtaken       = "packets overtake recirculated ones: with recirculation, more packets are out of order than without it"
 	chosenByLoad    = "CONGA chooses by load: with random paths (ECMP), flows also take longer than with CONGA, and as long as with PLB within 20 %"
 	samples         = "how often QCN samples a queue: with a sample every 100 packets, as in the paper, it has more PAUSE frames"
@@ -501,6 +501,11 @@ var shown = []known{
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", refuted: true}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.8, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", point: "10 at 0.8"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 10Gbps, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", point: "10Gbps, out-of-order"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", point: "100Gbps"}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "p99_fct_us", with: "letflow-rlb-no-recirculation", point: "100Gbps"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", point: "100Gbps, out-of-order"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", than: "presto", point: "100Gbps"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", than: "letflow", point: "100Gbps"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
