@@ -150,7 +150,7 @@ func (g *generator) egress() pipe {
 		} else {
 			w.open(atPort + " {")
 		}
-		w.use("Recirculate")
+		w.use("Recirculation")
 	}
 	if w.depth > depth {
 		w.orElse("")

@@ -912,12 +912,12 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 } // control IngressPipe
 
 // Recirculates a packet at the end of the recirculation port's queue.
-control Recirculate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Recirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         recirculate_preserving_field_list(keep.recirculation);
     }
-} // control Recirculate
+} // control Recirculation
 
 // Subtracts a packet that leaves from its ingress queue.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -1032,7 +1032,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 
 control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Warn() warn;
-    Recirculate() recirculate;
+    Recirculation() recirculation;
     Depart() depart;
     Red() red;
     Calm() calm;
@@ -1041,7 +1041,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.instance_type == INGRESS_CLONE || standard_metadata.instance_type == EGRESS_CLONE) {
             warn.apply(hdr, meta, standard_metadata);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            recirculate.apply(meta, standard_metadata);
+            recirculation.apply(meta, standard_metadata);
         } else {
             depart.apply(meta, standard_metadata);
             red.apply(hdr, meta, standard_metadata);

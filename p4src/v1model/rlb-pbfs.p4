@@ -1185,13 +1185,13 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
 } // control IngressPipe
 
 // Recirculates a packet at the end of the recirculation port's queue.
-control Recirculate(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Recirculation(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         meta.now = (time_t) standard_metadata.egress_global_timestamp;
         meta.clock = standard_metadata.egress_global_timestamp[39:0];
         recirculate_preserving_field_list(keep.recirculation);
     }
-} // control Recirculate
+} // control Recirculation
 
 // Subtracts a packet that leaves from its ingress queue.
 control Depart(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -1369,7 +1369,7 @@ control Red(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
 control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Warn() warn;
     Postcard() postcard;
-    Recirculate() recirculate;
+    Recirculation() recirculation;
     Depart() depart;
     Dequeue() dequeue;
     Red() red;
@@ -1380,7 +1380,7 @@ control EgressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_me
             warn.apply(hdr, meta, standard_metadata);
             postcard.apply(hdr, meta);
         } else if (standard_metadata.egress_port == RECIRCULATION_PORT) {
-            recirculate.apply(meta, standard_metadata);
+            recirculation.apply(meta, standard_metadata);
         } else {
             depart.apply(meta, standard_metadata);
             dequeue.apply(meta, standard_metadata);
