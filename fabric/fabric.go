@@ -11,6 +11,7 @@ import (
 
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -118,13 +119,30 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, err
 	}
 	if cfg.Tap != nil {
-		for i, n := range f.engine.nodes {
-			if f.isNode(i) {
-				n.tap = cfg.Tap(&t.Nodes[i])
-			}
-		}
+		f.observe(cfg.Tap)
 	}
 	return f, nil
+}
+
+// observe gives every node its observer, and every adapter of a host its own.
+func (f *Fabric) observe(newTap func(n *topo.Node) Tap) {
+	taps := make(map[*node]adapterTaps)
+	for i, n := range f.engine.nodes {
+		taps[n] = append(taps[n], newTap(&f.topo.Nodes[i]))
+		if n.tap = taps[n][0]; len(taps[n]) > 1 {
+			n.tap = taps[n]
+		}
+	}
+}
+
+// adapterTaps has the observers of a host's adapters, by port; each adapter has one.
+type adapterTaps []Tap
+
+// Arrive implements Tap.
+func (a adapterTaps) Arrive(now vtime.Time, port int, f *packet.Frame) {
+	if t := a[port-1]; t != nil {
+		t.Arrive(now, 1, f)
+	}
 }
 
 // settleRTT computes the longest base round trip if the hosts need it.

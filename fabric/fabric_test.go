@@ -15,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/fabric/fabrictest"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -495,8 +496,10 @@ func TestHostWithTwoAdapters(t *testing.T) {
 	const size = 1e6
 	var want *Results
 	for _, n := range []int{1, 2} {
+		seen := make([]arrivals, 7) // by node
 		b := newBed(t, pairOfLeaves, threads(n), func(c *Config, s *fabrictest.Config) {
 			c.Topology, s.XOFF, s.Headroom = twoAdapters(t, vtime.Gbps), 20e3, 40
+			c.Tap = func(n *topo.Node) Tap { return &seen[n.ID] }
 		})
 		b.net = b.topo
 		a, z, a2, z2 := b.net.NodeByName("a").ID, b.net.NodeByName("b").ID, b.net.NodeByName("a.2").ID, b.net.NodeByName("b.2").ID
@@ -519,6 +522,9 @@ func TestHostWithTwoAdapters(t *testing.T) {
 		if len(sent) != 5 || sent[a] != 1000 || sent[a2] != 1000 || sent[z] < 2 || sent[z2] != 0 {
 			t.Errorf("frames sent by node: %v", sent)
 		}
+		if one, two := seen[z], seen[z2]; one.frames != 1000 || two.frames != 1000 || max(one.port, two.port) != 1 {
+			t.Errorf("b's adapters saw %v and %v, want 1000 frames each on port 1", one, two)
+		}
 		b.add(b.flow("c", "b.2", size, b.Now()), b.flow("a.2", "b.2", size, b.Now()), b.flow("a", "b", size, b.Now()))
 		r = b.finish()
 		paused := make(map[string]bool)
@@ -537,6 +543,13 @@ func TestHostWithTwoAdapters(t *testing.T) {
 			t.Error("two threads have other results than one")
 		}
 	}
+}
+
+// arrivals counts the frames that reach a node, and has their greatest port.
+type arrivals struct{ frames, port int }
+
+func (a *arrivals) Arrive(_ vtime.Time, port int, _ *packet.Frame) {
+	a.frames, a.port = a.frames+1, max(a.port, port)
 }
 
 func TestWrongAdapters(t *testing.T) {
