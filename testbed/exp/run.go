@@ -151,7 +151,8 @@ func (p *Plan) Continues(earlier *result.Outcome) error {
 // even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 	for _, n := range earlier.Again() {
-		if n.State != result.Failed {
+		// A run with stuck flows may end in another way with this version.
+		if n.State != result.Failed && len(n.Stuck) == 0 {
 			r.earlier[jobName(n.Arm, n.Point, n.Seed)] = n
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,6 +159,19 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 	if _, err := Run(context.Background(), tinyPlan(t, three...), newStore(t), Options{Earlier: earlier, Maker: broken{}}); err == nil || !strings.Contains(err.Error(), "a, 20KB, seed 3: its state was done in the earlier outcome and is failed now") {
 		t.Errorf("a sample that fails: %v", err)
 	}
+
+	// Runs with flows that could not proceed are made again.
+	made = nil
+	earlier.Runs[0].Stuck = []result.Stuck{{Reason: "unreachable"}}
+	if _, err = Run(context.Background(), p, newStore(t), Options{Earlier: earlier, OnEvent: func(e Event) {
+		if e.Kind == Started {
+			made = append(made, e.Name)
+		}
+	}}); err != nil || len(made) != 6 || !slices.Contains(made, p.Name(p.Job(0, earlier.Runs[0].Seed))) {
+		t.Errorf("with a run that is stuck, %q were made: %v", made, err)
+	}
+	earlier.Runs[0].Stuck = nil
+
 	earlier.Cells[0].Values["avg_fct_us"][0]++
 	if _, err := Run(context.Background(), p, st, Options{Earlier: earlier, Budget: 1}); err == nil || !strings.Contains(err.Error(), "a, 20KB, seed 3: avg_fct_us was ") {
 		t.Errorf("with the budget spent, a run with another result: %v", err)

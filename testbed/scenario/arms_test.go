@@ -240,6 +240,43 @@ traffic:
 	}
 }
 
+// A judged flow whose packets are lost for 60 ms ends if the run waits for the flow
+// that is not judged and makes progress meanwhile. It does so unless new flows
+// start until the end of the run.
+func TestRunWaitsForFlowsThatAreNotJudged(t *testing.T) {
+	const text = `name: s
+network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 2us}}
+profile: ecmp
+warmup: 1us
+measure: 1ms
+until: 900ms
+faults: [{node: s1, loss: 1, pairs: [h1-h3], until: 60ms}]
+judge: [1]
+traffic:
+- long: {from: h1, to: h3, size: 50KB, start: 2us}
+- long: {from: h2, to: h4, size: 10MB, start: 2us}
+- long: {from: h2, to: h4}
+`
+	for _, c := range []struct {
+		extra string
+		stuck int
+	}{
+		{"", 0},
+		{"- poisson: {sizes: imc10, load: 0.05, from: h2, to: h4, duration: 50ms}\n", 0},
+		{"- poisson: {sizes: imc10, load: 0.05, from: h2, to: h4}\n", 1},
+		{"- burst: {flows: 1, size: 1KB, from: h2, to: h4, interval: 1ms, times: 5}\n", 0},
+		{"- burst: {flows: 1, size: 1KB, from: h2, to: h4, interval: 1ms}\n", 1},
+		{"- incast: {degree: 1, size: 1KB, from: h2, to: h4, interval: 1ms}\n", 1},
+		{"- coflow: {flows: 1, size: 1KB, from: h2, to: h4, interval: 1ms, count: 3}\n", 0},
+		{"- coflow: {flows: 1, size: 1KB, from: h2, to: h4, interval: 1ms}\n", 1},
+	} {
+		r := run(t, mustParse(t, text+c.extra, Paper).Cases()[0], 1)
+		if len(r.Stuck) != c.stuck || r.Metrics["finished"] != float64(1-c.stuck) {
+			t.Errorf("%q: %v of 1 flow ended, stuck %v; want %d", c.extra, r.Metrics["finished"], r.Stuck, c.stuck)
+		}
+	}
+}
+
 // The offered loads agree with the traffic matrix.
 func TestOfferedLoadByTier(t *testing.T) {
 	const text = `name: s

@@ -44,35 +44,36 @@ func (m *progressMeter) look(f *fabric.Fabric, now vtime.Time, pending []int, fl
 	return still
 }
 
-// immobile reports whether the run would never end: a judged flow makes no
-// progress any more or, if the run waits for all flows, none that has started
-// does and no other flow will start.
+// immobile reports whether the run would never end: no flow that has started makes
+// progress, and no other flow will start. If flows start forever, it does not wait
+// for the others: one judged flow without progress is enough.
 func (r *runner) immobile(now vtime.Time) bool {
-	if now < r.moves.next {
+	if now < r.moves.next || len(r.pending) == 0 {
 		return false
 	}
 	r.moves.next = now + r.moves.wait/4
-	f, tr := r.lab.Fabric, r.traffic
-	still := r.moves.look(f, now, r.pending, tr.flows)
-	if len(still) == 0 {
-		return false
-	}
-	if !r.c.Open() {
-		// The run continues while other flows make progress.
-		open := 0
-		for _, i := range r.pending {
-			if !f.Ended(i) {
-				open++
+	f, tr, open := r.lab.Fabric, r.traffic, r.c.Open()
+	waiting := r.pending
+	if tr.ends {
+		// Other flows can keep judged ones waiting.
+		waiting = nil
+		for i := range tr.added {
+			if !f.Ended(i) && !(open && r.endless(i)) {
+				waiting = append(waiting, i)
 			}
 		}
-		if len(still) < open {
-			return false
-		}
+	}
+	still := r.moves.look(f, now, waiting, tr.flows)
+	if tr.ends && len(still) < len(waiting) {
+		return false
+	}
+	if open {
+		still = slices.DeleteFunc(still, func(i int) bool { return !slices.Contains(r.pending, i) })
 	}
 	for _, i := range still {
 		r.stuck = append(r.stuck, r.blocked(i, r.reason(i, now)))
 	}
-	return true
+	return len(still) > 0
 }
 
 // blocked describes a flow that cannot proceed.

@@ -55,6 +55,7 @@ type traffic struct {
 	known  vtime.Time    // time until which they are generated; Never means all
 	added  int           // number of flows added to the fabric
 	fed    vtime.Time    // time until which they have been added
+	ends   bool          // there is a last flow
 }
 
 // feedEvery is the time between two additions to the flows of a run with open
@@ -64,7 +65,7 @@ const feedEvery = vtime.Millisecond
 // newTraffic determines the window of a run. For a case that is not open, it
 // generates all flows, and the window has no end.
 func (c *Case) newTraffic(seed uint64) (*traffic, error) {
-	tr := &traffic{c: c, seed: seed, window: window{0, vtime.Never}}
+	tr := &traffic{c: c, seed: seed, window: window{0, vtime.Never}, ends: !c.Open() || workload.Ends(c.Traffic)}
 	if !c.Open() {
 		var err error
 		tr.flows, err = c.Flows(seed)

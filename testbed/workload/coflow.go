@@ -61,6 +61,8 @@ func (p *Pareto) quantile(u float64) int64 {
 	return min(max(int64(x), int64(p.Low)), int64(p.High))
 }
 
+func (c *Coflow) ends() bool { return c.Count > 0 }
+
 func (c *Coflow) check(t *topo.Topology, open bool) (string, error) {
 	_, key, err := c.From.pickFor(t, "from")
 	if err != nil {

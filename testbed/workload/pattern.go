@@ -26,6 +26,8 @@ type Incast struct {
 	Jitter vtime.Time `yaml:"jitter"`
 }
 
+func (in *Incast) ends() bool { return in.Times > 0 || in.Interval == 0 }
+
 func (in *Incast) check(t *topo.Topology, _ bool) (string, error) {
 	from, key, err := in.From.pickFor(t, "from")
 	if err != nil {
@@ -135,6 +137,8 @@ type Burst struct {
 	Jitter   vtime.Time `yaml:"jitter"`             // time over which the flows' starts are distributed evenly
 }
 
+func (b *Burst) ends() bool { return b.Times > 0 || b.Interval == 0 }
+
 func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
 	from, key, err := b.From.pickFor(t, "from")
 	if err != nil {
@@ -189,6 +193,8 @@ type Long struct {
 
 // endless is a size that no run sends completely: 8 GB.
 const endless = 8 * vtime.GB
+
+func (l *Long) ends() bool { return true }
 
 func (l *Long) check(t *topo.Topology, _ bool) (string, error) {
 	from, key, err := l.From.pickFor(t, "from")

@@ -30,6 +30,8 @@ type Poisson struct {
 	sizes *Distribution
 }
 
+func (p *Poisson) ends() bool { return p.Duration > 0 || p.Flows > 0 }
+
 func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 	var err error
 	if p.sizes, err = Load(p.Sizes); err != nil {

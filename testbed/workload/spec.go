@@ -42,6 +42,8 @@ type generator interface {
 	// check returns an error and the key of the wrong value, or "". An open part
 	// may leave out its end.
 	check(t *topo.Topology, open bool) (key string, err error)
+	// ends reports whether an open part has a last flow.
+	ends() bool
 	flows(g *gen)
 }
 
@@ -98,6 +100,15 @@ func (s *Spec) generator() (key string, g generator, err error) {
 		err = fmt.Errorf("a part needs one of poisson, incast, burst, long, coflow, trace")
 	}
 	return key, g, err
+}
+
+// Ends reports whether every part has a last flow, however long a run lasts. The
+// parts must have passed the checks of GenerateUntil.
+func Ends(parts []Spec) bool {
+	return !slices.ContainsFunc(parts, func(s Spec) bool {
+		_, g, err := s.generator()
+		return err == nil && !g.ends()
+	})
 }
 
 // Generate generates the flows of all parts, in order of their start. A flow's

@@ -27,6 +27,8 @@ type Trace struct {
 	read []fabric.Flow
 }
 
+func (tr *Trace) ends() bool { return true }
+
 func (tr *Trace) check(t *topo.Topology, _ bool) (string, error) {
 	if tr.Start < 0 {
 		return "start", fmt.Errorf("start is %v", tr.Start)
