@@ -631,122 +631,177 @@ control Plb(inout metadata_t meta) {
         // Algorithm 2: takes the path with the lowest rank, a random one of
         // equal ones. The tolerable delay is the time that this path is faster
         // now than the fastest other path that is not kicked out.
-        candidate = 0;
-        bit<32> best = 0xffffffff;
         time_t best_rtt = 0;
         time_t other_rtt = 0xffffffff;
         if (choose) {
+            bit<32> best = 0xffffffff;
             random(candidate, 0, meta.last_path);
+            look_at_path();
+            if (rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            look_at_path();
+            if (rank < best) {
+                if (best < KICKED_OUT && best_rtt < other_rtt) {
+                    other_rtt = best_rtt;
+                }
+                best = rank;
+                best_rtt = rtt;
+                meta.path = candidate;
+            } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                other_rtt = rtt;
+            }
+            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            if (meta.last_path >= 2) {
+                look_at_path();
+                if (rank < best) {
+                    if (best < KICKED_OUT && best_rtt < other_rtt) {
+                        other_rtt = best_rtt;
+                    }
+                    best = rank;
+                    best_rtt = rtt;
+                    meta.path = candidate;
+                } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                    other_rtt = rtt;
+                }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            }
+            if (meta.last_path >= 3) {
+                look_at_path();
+                if (rank < best) {
+                    if (best < KICKED_OUT && best_rtt < other_rtt) {
+                        other_rtt = best_rtt;
+                    }
+                    best = rank;
+                    best_rtt = rtt;
+                    meta.path = candidate;
+                } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                    other_rtt = rtt;
+                }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            }
+            if (meta.last_path >= 4) {
+                look_at_path();
+                if (rank < best) {
+                    if (best < KICKED_OUT && best_rtt < other_rtt) {
+                        other_rtt = best_rtt;
+                    }
+                    best = rank;
+                    best_rtt = rtt;
+                    meta.path = candidate;
+                } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                    other_rtt = rtt;
+                }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            }
+            if (meta.last_path >= 5) {
+                look_at_path();
+                if (rank < best) {
+                    if (best < KICKED_OUT && best_rtt < other_rtt) {
+                        other_rtt = best_rtt;
+                    }
+                    best = rank;
+                    best_rtt = rtt;
+                    meta.path = candidate;
+                } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                    other_rtt = rtt;
+                }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            }
+            if (meta.last_path >= 6) {
+                look_at_path();
+                if (rank < best) {
+                    if (best < KICKED_OUT && best_rtt < other_rtt) {
+                        other_rtt = best_rtt;
+                    }
+                    best = rank;
+                    best_rtt = rtt;
+                    meta.path = candidate;
+                } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                    other_rtt = rtt;
+                }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            }
+            if (meta.last_path >= 7) {
+                look_at_path();
+                if (rank < best) {
+                    if (best < KICKED_OUT && best_rtt < other_rtt) {
+                        other_rtt = best_rtt;
+                    }
+                    best = rank;
+                    best_rtt = rtt;
+                    meta.path = candidate;
+                } else if (rank < KICKED_OUT && rtt < other_rtt) {
+                    other_rtt = rtt;
+                }
+                candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            }
         } else {
             path_rtt.read(best_rtt, path_cell(meta.leaf, meta.path));
-        }
-        look_at_path();
-        if (choose && rank < best) {
-            if (best < KICKED_OUT && best_rtt < other_rtt) {
-                other_rtt = best_rtt;
-            }
-            best = rank;
-            best_rtt = rtt;
-            meta.path = candidate;
-        } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-            other_rtt = rtt;
-        }
-        candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        look_at_path();
-        if (choose && rank < best) {
-            if (best < KICKED_OUT && best_rtt < other_rtt) {
-                other_rtt = best_rtt;
-            }
-            best = rank;
-            best_rtt = rtt;
-            meta.path = candidate;
-        } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-            other_rtt = rtt;
-        }
-        candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        if (meta.last_path >= 2) {
-            look_at_path();
-            if (choose && rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
+            if (meta.path != 0) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 0));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 0));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
                 }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-                other_rtt = rtt;
             }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        }
-        if (meta.last_path >= 3) {
-            look_at_path();
-            if (choose && rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
+            if (meta.last_path >= 1 && meta.path != 1) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 1));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 1));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
                 }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-                other_rtt = rtt;
             }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        }
-        if (meta.last_path >= 4) {
-            look_at_path();
-            if (choose && rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
+            if (meta.last_path >= 2 && meta.path != 2) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 2));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 2));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
                 }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-                other_rtt = rtt;
             }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        }
-        if (meta.last_path >= 5) {
-            look_at_path();
-            if (choose && rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
+            if (meta.last_path >= 3 && meta.path != 3) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 3));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 3));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
                 }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-                other_rtt = rtt;
             }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        }
-        if (meta.last_path >= 6) {
-            look_at_path();
-            if (choose && rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
+            if (meta.last_path >= 4 && meta.path != 4) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 4));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 4));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
                 }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-                other_rtt = rtt;
             }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        }
-        if (meta.last_path >= 7) {
-            look_at_path();
-            if (choose && rank < best) {
-                if (best < KICKED_OUT && best_rtt < other_rtt) {
-                    other_rtt = best_rtt;
+            if (meta.last_path >= 5 && meta.path != 5) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 5));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 5));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
                 }
-                best = rank;
-                best_rtt = rtt;
-                meta.path = candidate;
-            } else if (rank < KICKED_OUT && rtt < other_rtt && (choose || candidate != meta.path)) {
-                other_rtt = rtt;
             }
-            candidate = candidate == meta.last_path ? 0 : candidate + 1;
+            if (meta.last_path >= 6 && meta.path != 6) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 6));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 6));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
+                }
+            }
+            if (meta.last_path >= 7 && meta.path != 7) {
+                path_rtt.read(rtt, path_cell(meta.leaf, 7));
+                if (rtt < other_rtt) {
+                    path_rank.read(rank, path_cell(meta.leaf, 7));
+                    other_rtt = rank < KICKED_OUT ? rtt : other_rtt;
+                }
+            }
         }
         meta.tolerable = other_rtt == 0xffffffff ? 0 : other_rtt |-| best_rtt;
         if (choose) {
