@@ -445,6 +445,7 @@ const (
 	deadlocks       = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it deadlocks in more runs"
 	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
 	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
+	growthStalls    = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, fewer flows stall than with CLB"
 )
 
 // shown are the known causes; of several that fit, the first applies.
@@ -454,6 +455,7 @@ var shown = []known{
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
 	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-", idle: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
@@ -493,8 +495,9 @@ var shown = []known{
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
 	{experiment: "plb-", idle: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
-	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still"},
-	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still"},
+	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
+	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
+	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "go-back-n", cause: "flows that PLB moves because of long round-trip times: with ECMP, which moves no flow, and with a PLB that moves flows only because of pauses, the 99th percentile is shorter than with DRILL", by: "plb-fig7-still", proof: proof{metric: "p99_fct_us", than: "drill", point: "go-back-n"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "presto-unpaused", refuted: true}},
@@ -509,6 +512,7 @@ var shown = []known{
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", than: "presto", point: "100Gbps"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", than: "letflow", point: "100Gbps"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
+	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, go-back-n"}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "out-of-order", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", flat: true, cause: costless, by: "rlb-fig17-order", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", point: "go-back-n", refuted: true}},
@@ -532,18 +536,23 @@ var shown = []known{
 	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
 	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig16", metric: "pause_frames", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
+	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", with: "hermes-rlb-no-recirculation", refuted: true}},
+	{experiment: "rlb-fig15", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig15-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "there are no warnings, so that RLB's only effect is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, which use PB-FS themselves: they take longer with it; the paper's gain is that of flows below 1000 bytes, of which Web Search has none", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.m"}},
+	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, cause: "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper", by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs"}},
 	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", cause: "go-back-N: with IRN, which retransmits only lost packets, flows are shorter than with slow start", by: "pbfs-fig7-recovery", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
 	{experiment: "clb-fig11", than: "varys", cause: "with Varys, flows use the receiver's link one after the other, whatever switches do: with Varys over CLB, flows do not stall, either", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
 	{experiment: "clb-", metric: "stalled_ratio", idle: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
+	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_ratio", with: "clb-length", than: "clb"}},
+	{experiment: "clb-fig10", metric: "stalled_ratio", than: "hermes", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_ratio", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
 	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "presto-rlb", point: "load 0.5, nic go-back-n", paper: true, cause: "RLB's header: there are hardly any warnings, and with packets longer by as much, Presto's flows take longer, too", by: "rlb-fig11-header", proof: proof{metric: "avg_fct_us", with: "header", point: "Presto"}},
 	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
