@@ -497,7 +497,6 @@ var shown = []known{
 	{experiment: "plb-", idle: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
-	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "go-back-n", cause: "flows that PLB moves because of long round-trip times: with ECMP, which moves no flow, and with a PLB that moves flows only because of pauses, the 99th percentile is shorter than with DRILL", by: "plb-fig7-still", proof: proof{metric: "p99_fct_us", than: "drill", point: "go-back-n"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "presto-unpaused", refuted: true}},
