@@ -445,6 +445,7 @@ const (
 	deadlocks       = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it deadlocks in more runs"
 	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
 	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
+	pausesLast      = "in part pauses: without them, all flows have ended earlier with PCN"
 	growthStalls    = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, fewer flows stall than with CLB"
 )
 
@@ -455,6 +456,7 @@ var shown = []known{
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "timely", cause: "incasts are sent before any congestion control acts: alone they cause as many PAUSE frames with PCN and with TIMELY as without congestion control, and without them both have fewer", by: "pcn-fig14-websearch-incast"},
 	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
 	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-", idle: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
@@ -512,6 +514,7 @@ var shown = []known{
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", than: "letflow", point: "100Gbps"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, go-back-n"}},
+	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, out-of-order"}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "out-of-order", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", flat: true, cause: costless, by: "rlb-fig17-order", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", point: "go-back-n", refuted: true}},
@@ -541,6 +544,10 @@ var shown = []known{
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "there are no warnings, so that RLB's only effect is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
+	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: "in part w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less, but longer than with QCN", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, average FCT is less than with PCN, and with QCN", by: "pcn-fig14-weight-w2"},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, which use PB-FS themselves: they take longer with it; the paper's gain is that of flows below 1000 bytes, of which Web Search has none", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.m"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, cause: "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper", by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs"}},
