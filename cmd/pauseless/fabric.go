@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -179,6 +180,15 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	}
 	hpcc.SamePaths(t, flows, kit.Telemetry)
 	mark(p, c, t)
+	if p.Base == "conweave" {
+		own := maps.Clone(p.Set) // of --profile
+		maps.Copy(p.Set, c.Set)
+		maps.Copy(p.Set, own)
+		p.Sizes.Flows = 1 << 15 // the simulator has a row for each flow
+		for i := range flows {
+			flows[i].Wire[0] = 0 // leaves choose the path of data, and distinguish flows by their ports
+		}
+	}
 	if step := c.Hosts.CC.PINT.Step; step != 0 && kit.Telemetry == cc.Digest {
 		p.Set["pint.step"] = fmt.Sprint(step)
 	}

@@ -147,8 +147,13 @@ var (
 	// Of fewer flows the 99th percentile depends on how two flows share a link.
 	twoLinksSearch = []string{"-c", "WebSearch_distribution.txt", "-n", "320", "-l", "0.3", "-b", "25G", "-t", "0.02"}
 	aliStorage     = []string{"-c", "AliStorage2019.txt", "-n", "128", "-l", "0.25", "-b", "100G", "-t", "0.005"}
+	shortStorage   = []string{"-c", "AliStorage2019.txt", "-n", "128", "-l", "0.25", "-b", "100G", "-t", "0.0003"}
 	fewEpisodes    = "few ports are paused at a time, and which flows meet depends on the marks: 3,999 to 7,320 frames with seven seeds of ECMP here, 3,890 to 6,127 with three there"
 )
+
+// What run.py writes for ConWeave itself on a leaf-spine network.
+const conweaveItself = "LB_MODE 9\nCONWEAVE_TX_EXPIRY_TIME 300\nCONWEAVE_REPLY_TIMEOUT_EXTRA 4\nCONWEAVE_PATH_PAUSE_TIME 16\n" +
+	"CONWEAVE_EXTRA_VOQ_FLUSH_TIME 16\nCONWEAVE_DEFAULT_VOQ_WAITING_TIME 200\n"
 
 const (
 	dcqcn  = "CC_MODE 1\nRATE_AI 20Mb/s\nRATE_HAI 200Mb/s\n" + hpccMarks + noWindow
@@ -190,6 +195,8 @@ var simulators = []simulator{
 			{name: "ecmp", lines: "LB_MODE 0\n", seeds: 1, traffic: aliStorage, chance: fewEpisodes},
 			{name: "letflow", lines: "LB_MODE 6\n", seeds: 1, traffic: aliStorage},
 			{name: "conga", lines: "LB_MODE 3\n", seeds: 1, traffic: aliStorage},
+			{name: "conweave", lines: conweaveItself, seeds: 3, traffic: shortStorage},
+			{name: "incast of conweave without PFC", lines: conweaveItself + "ENABLE_PFC 0\nENABLE_IRN 1\n", seeds: 2, incast: allLeaves},
 			{name: "incast of ecmp", lines: "LB_MODE 0\n", seeds: 2, incast: allLeaves},
 			{name: "incast of letflow", lines: "LB_MODE 6\n", seeds: 8, incast: allLeaves},
 			{name: "incast of drill", lines: "LB_MODE 2\n", seeds: 12, incast: allLeaves},

@@ -41,6 +41,9 @@ local f = {
 	congestion = ProtoField.uint8("pauseless.congestion", "Largest congestion of the links so far"),
 	fed_path = ProtoField.uint8("pauseless.fed_path", "Path that feedback is about, plus one"),
 	fed_value = ProtoField.uint8("pauseless.fed_value", "Its congestion"),
+	packet = ProtoField.uint8("pauseless.kind", "Kind of the packet (ConWeave)", base.HEX),
+	epoch = ProtoField.uint8("pauseless.epoch", "Epoch"),
+	mark = ProtoField.uint32("pauseless.mark", "Time at the source leaf, or of TAIL; in answers the flow"),
 	rest = ProtoField.bytes("pauseless.rest", "Fields of the scheme"),
 }
 fabric.fields = f
@@ -59,13 +62,17 @@ local function conga(t, buf, at)
 	t:add(f.congestion, buf(at, 1)); t:add(f.fed_path, buf(at + 1, 1)); t:add(f.fed_value, buf(at + 2, 1))
 	return at + 3
 end
-local layouts = {[5] = {}, [8] = {conga}, [14] = {plb}, [15] = {rtt}, [18] = {rtt, conga}, [24] = {rtt, plb}}
+local function conweave(t, buf, at)
+	t:add(f.packet, buf(at, 1)); t:add(f.epoch, buf(at + 1, 1)); t:add(f.mark, buf(at + 2, 4))
+	return at + 6
+end
+local layouts = {[5] = {}, [8] = {conga}, [11] = {conweave}, [14] = {plb}, [15] = {rtt}, [18] = {rtt, conga}, [24] = {rtt, plb}}
 
 -- header_length finds where what follows begins: at an IPv4 header that is
 -- UDP's and as long as what is left of the frame, at a host's tag before one, or
 -- at an ARP message.
 local function header_length(kind, buf, reported)
-	local lengths = {5, 8, 14, 15, 18, 24}
+	local lengths = {5, 8, 11, 14, 15, 18, 24}
 	for _, n in ipairs(lengths) do
 		local at = n
 		if kind == 0x88b6 and buf:len() > n + 8 and buf(n, 1):uint() == 0x10 then at = n + 8 end

@@ -404,6 +404,32 @@ func (g *Drawer) amount(unit string) float64 {
 // Host is the address of a host of a leaf.
 func Host(leaf, host int64) int64 { return 10<<24 | leaf<<8 | host }
 
+// With Scheme.FewFlows, most flows are from host 1 of the first leaves to host 1 of
+// another, from this port.
+const (
+	fewSources = 3
+	firstPort  = 49152
+)
+
+// FlowOf is the hash of one of the few flows that has this row in registers of flows,
+// or of another flow if there is none.
+func (g *Drawer) FlowOf(row int) int64 {
+	var found []int64
+	for src := range int64(fewSources) {
+		for dst := range int64(g.Leaves) {
+			f := Frame{IP: Fields{"ihl": 5, "protocol": 17, "src": Host(src, 1), "dst": Host(dst, 1)},
+				UDP: Fields{"src": firstPort, "dst": PortRoCE}}
+			if hash := f.FiveTuple(); int(hash)&(g.Flows-1) == row {
+				found = append(found, int64(hash))
+			}
+		}
+	}
+	if len(found) == 0 || g.R.IntN(8) == 0 {
+		return g.UpTo(1<<20)*int64(g.Flows) + int64(row)
+	}
+	return Pick(g, found...)
+}
+
 // event draws an event.
 func (g *Drawer) event() Event {
 	e := Event{After: Pick(g, 0, 1, g.UpTo(50), g.UpTo(2*g.Pace), g.Pace)}
@@ -516,6 +542,10 @@ func (g *Drawer) ip(f *Frame, leaf int64) {
 	}
 	f.IP = Fields{"version": 4, "ihl": 5, "dscp": dscp, "ecn": Pick[int64](g, 0, 1, 2, 2, 2, 3), "length": 60 + g.UpTo(1000), "id": g.UpTo(65535),
 		"ttl": 64, "protocol": Pick[int64](g, 17, 17, 17, 17, 6, 1), "src": Host(r.Int64N(int64(g.Leaves)), 1+g.UpTo(2)), "dst": Host(leaf, 1+g.UpTo(2))}
+	few := g.any(func(s *Scheme) bool { return s.FewFlows }) && r.IntN(4) != 0
+	if few {
+		f.IP["protocol"], f.IP["src"], f.IP["dst"] = 17, Host(r.Int64N(fewSources), 1), Host(leaf, 1)
+	}
 	if r.IntN(30) == 0 {
 		f.IP["fragment"] = g.UpTo(3)
 	}
@@ -523,7 +553,10 @@ func (g *Drawer) ip(f *Frame, leaf int64) {
 		f.IP["ihl"] = 6
 		f.Rest = []byte{1, 1, 1, 0} // options
 	}
-	udp := Fields{"src": 49152 + g.UpTo(3), "dst": Pick[int64](g, PortRoCE, PortRoCE, PortRoCE, PortINT, PortINT, 80), "length": 100}
+	udp := Fields{"src": firstPort + g.UpTo(3), "dst": Pick[int64](g, PortRoCE, PortRoCE, PortRoCE, PortINT, PortINT, 80), "length": 100}
+	if few {
+		udp["src"], udp["dst"] = firstPort, PortRoCE
+	}
 	digest := udp["dst"] == PortINT && g.reads(PortPINT)
 	if digest {
 		udp["dst"] = PortPINT

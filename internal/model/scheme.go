@@ -35,6 +35,9 @@ type Scheme struct {
 	// not only those that are choices. TrueDepth: the queue depths that the target
 	// reports must be true.
 	EveryPacket, AllPorts, TrueDepth bool
+	// FewFlows: most packets are data of a few flows (Drawer.FlowOf), so that registers
+	// have the state of flows that packets come from.
+	FewFlows bool
 
 	// LastSample returns when an ingress queue was last sampled on v1model, if the
 	// scheme samples it.

@@ -111,7 +111,7 @@ func (s *Switch) ingress(p *Packet) (to Queue, forwarded bool) {
 	// The path.
 	if p.Hop == ToChoice {
 		if s.Is("hash") {
-			p.Hash = p.fiveTuple()
+			p.Hash = p.FiveTuple()
 		}
 		s.choose(p)
 		s.run(Rethink, p)

@@ -36,7 +36,7 @@ func (s *Switch) ingressTofino(p *Packet) (to Queue, forwarded bool) {
 	p.Class, p.Length, p.OutPort = 0, 0, p.First
 	switch {
 	case p.IP != nil:
-		p.Class, p.Length, p.Hash = int(p.IP["dscp"]>>3), p.IP["length"], p.fiveTuple()
+		p.Class, p.Length, p.Hash = int(p.IP["dscp"]>>3), p.IP["length"], p.FiveTuple()
 	case p.ARP != nil:
 		p.Length = 60
 	}

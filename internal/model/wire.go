@@ -243,9 +243,9 @@ func (p *Program) Bytes(f *Frame) []byte {
 	return append(b, f.Rest...)
 }
 
-// fiveTuple is the hash of a flow: CRC32 of addresses, protocol and ports; zero
+// FiveTuple is the hash of a flow: CRC32 of addresses, protocol and ports; zero
 // for packets that are not IPv4.
-func (f *Frame) fiveTuple() uint32 {
+func (f *Frame) FiveTuple() uint32 {
 	if f.IP == nil {
 		return 0
 	}

@@ -116,6 +116,15 @@ type SwitchConfig struct {
 	// queue of a class that is not lossless. Zero means no limit.
 	EgressAlpha float64 `yaml:"egress_alpha" limits:"0..64"`
 	PFC         PFC     `yaml:"pfc"`
+	// Recirculation is the port whose packets pass the switch again. Keys left out
+	// have the values that the program's parameters or its scheme state.
+	Recirculation Recirculation `yaml:"recirculation"`
+}
+
+// Recirculation is the recirculation port of a switch.
+type Recirculation struct {
+	Rate    vtime.Rate `yaml:"rate"`    // 100Gbps unless the scheme states another one
+	Latency vtime.Time `yaml:"latency"` // of one pass through an empty queue
 }
 
 // PFC configures priority-based flow control (IEEE 802.1Qbb) per ingress port

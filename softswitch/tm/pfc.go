@@ -43,8 +43,10 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 }
 
 // chargeTo charges a packet to account a of a class of its ingress port. A
-// recirculated packet is charged already; its charge is replaced.
+// recirculated packet is charged already; its charge is replaced, and it is not
+// another frame for EachFrame.
 func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int64) {
+	each := m.cfg.EachFrame && p.charge == 0
 	if p.charge != 0 {
 		m.uncharge(p)
 	}
@@ -65,7 +67,7 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int6
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(p.In), class, a.bytes())
 	}
-	if lossless && (!a.pausing || m.cfg.EachFrame) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
+	if lossless && (!a.pausing || each) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
 		if !a.pausing {
 			a.pausing, in.pauses[class].pausing = true, m.sched.Now()
 		}

@@ -384,6 +384,30 @@ func TestEachFrameBeyondTheThresholdPauses(t *testing.T) {
 	}
 }
 
+// A packet that recirculates while the queue is beyond the threshold is not another
+// frame: each pass of ConWeave's packets that wait triggered a PAUSE.
+func TestARecirculatedPacketSendsNoPause(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 2000, Gap: 1}, {Rate: gbps, NoPFC: true}}, Lossless: 1 << 3, Quanta: 10, EachFrame: true})
+	b.verdict = func(*Packet) Verdict { return Recirculate }
+	for range 3 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	for len(b.back) < 3 {
+		b.m.Run()
+		b.until(b.now + vtime.Microsecond)
+	}
+	for _, p := range b.back {
+		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+			t.Fatalf("packet was not queued again: %d", c)
+		}
+	}
+	b.m.Run()
+	b.until(b.now + vtime.Microsecond)
+	if got := b.pfc(0); got != "+3 +3" {
+		t.Errorf("PFC frames %q, want one for each frame from 2000 bytes on", got)
+	}
+}
+
 // With HeadroomLast, packets beyond the threshold use the shared part, and the
 // headroom only when that is full.
 func TestHeadroomLast(t *testing.T) {

@@ -31,6 +31,8 @@ type Config struct {
 	Switch   topo.SwitchConfig
 	Marks    []Mark // by rate; empty: switches do not mark
 	LinkDown *LinkDown
+	// Set are parameters of the profile's program, as text.
+	Set map[string]string
 	// ErrorRate is the probability of frame loss on links whose line in the
 	// topology gives none.
 	ErrorRate float64
@@ -108,12 +110,7 @@ func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
 // Values of CC_MODE and LB_MODE.
 var (
 	ccModes = map[int64]string{1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 10: "hpcc_pint"}
-	lbModes = map[int64]string{0: "ecmp", 2: "drill", 3: "conga", 6: "letflow"}
-	// missing are values that the simulators support, with the reason why they
-	// are not supported here.
-	missing = map[string]string{
-		"LB_MODE 9": "ConWeave, for which there is no program here: its leaves delay packets that arrive out of order in additional queues",
-	}
+	lbModes = map[int64]string{0: "ecmp", 2: "drill", 3: "conga", 6: "letflow", 9: "conweave"}
 )
 
 // ignored are known keys without an effect here.
@@ -121,9 +118,7 @@ var ignored = strings.Fields(`
 	TRACE_FILE TRACE_OUTPUT_FILE ENABLE_TRACE QLEN_MON_FILE QLEN_MON_START QLEN_MON_END
 	L2_CHUNK_SIZE PAUSE_TIME DATA_RATE LINK_DELAY
 	FLOW_INPUT_FILE CNP_OUTPUT_FILE VOQ_MON_FILE VOQ_MON_DETAIL_FILE UPLINK_MON_FILE CONN_MON_FILE EST_ERROR_MON_FILE
-	SW_MONITORING_INTERVAL FLOWGEN_START_TIME LOAD
-	CONWEAVE_TX_EXPIRY_TIME CONWEAVE_REPLY_TIMEOUT_EXTRA CONWEAVE_PATH_PAUSE_TIME
-	CONWEAVE_EXTRA_VOQ_FLUSH_TIME CONWEAVE_DEFAULT_VOQ_WAITING_TIME`)
+	SW_MONITORING_INTERVAL FLOWGEN_START_TIME LOAD`)
 
 // ReadConfig reads a configuration file: on each line a key and its values. Keys
 // that are left out have the simulator's defaults. An error is a diag.List or that
@@ -138,7 +133,7 @@ func ReadConfig(name string) (*Config, error) {
 
 // ParseConfig is ReadConfig for a text in memory. An error is a diag.List.
 func ParseConfig(name, text string) (*Config, error) {
-	p := &configParser{name: &name, text: text, c: &Config{Profile: "ecmp", Hosts: roce.Defaults()}}
+	p := &configParser{name: &name, text: text, c: &Config{Profile: "ecmp", Hosts: roce.Defaults(), Set: make(map[string]string)}}
 	c := p.c
 	c.Hosts.Overhead = headerBytes - roce.DataOverhead
 	c.Hosts.RTO = 0 // the simulator's hosts have no timeout; see finish
@@ -316,6 +311,12 @@ func init() {
 		"MULTI_RATE":             func(p *configParser) { p.only(!p.bool(), "HPCC has one rate, not one for each hop") },
 		"SAMPLE_FEEDBACK":        func(p *configParser) { p.only(!p.bool(), "HPCC looks at each acknowledgement") },
 
+		"CONWEAVE_TX_EXPIRY_TIME":           func(p *configParser) { p.span("idle") },
+		"CONWEAVE_REPLY_TIMEOUT_EXTRA":      func(p *configParser) { p.span("reply_extra") },
+		"CONWEAVE_PATH_PAUSE_TIME":          func(p *configParser) { p.span("pause") },
+		"CONWEAVE_EXTRA_VOQ_FLUSH_TIME":     func(p *configParser) { p.span("extra") },
+		"CONWEAVE_DEFAULT_VOQ_WAITING_TIME": func(p *configParser) { p.span("wait") },
+
 		"ENABLE_QCN":                func(p *configParser) { p.marking = p.bool() },
 		"ENABLE_PFC":                func(p *configParser) { p.pfcOff = !p.bool() },
 		"USE_DYNAMIC_PFC_THRESHOLD": func(p *configParser) { p.only(p.bool(), "the simulator's thresholds are dynamic in any case") },
@@ -356,13 +357,14 @@ func (p *configParser) mode(names map[int64]string) string {
 			all = append(all, fmt.Sprintf("%d (%s)", k, n))
 		}
 		slices.Sort(all)
-		what := "not supported"
-		if m, ok := missing[fmt.Sprint(p.key, " ", v)]; ok {
-			what = m
-		}
-		p.errorf("%d is %s; there are %s", v, what, strings.Join(all, ", "))
+		p.errorf("%d is not supported; there are %s", v, strings.Join(all, ", "))
 	}
 	return name
+}
+
+// span sets a parameter of ConWeave's program. It has an effect with LB_MODE 9.
+func (p *configParser) span(name string) {
+	p.c.Set["conweave."+name] = p.micros().String()
 }
 
 // ackInterval sets an acknowledgement for each packet. The simulator counts the
@@ -433,6 +435,11 @@ func (p *configParser) finish() {
 	mmu, _ := topo.MMU(c.Switch.MMU)
 	c.Switch.PFC, c.Switch.EgressAlpha = mmu.PFC, mmu.EgressAlpha
 	c.Switch.PFC.Off = p.pfcOff
+	if c.Profile == "conweave" {
+		// Packets that wait at a leaf lose hardly any time, as in the simulator, which
+		// has a queue for each flow.
+		c.Switch.Recirculation = topo.Recirculation{Rate: 12_800 * vtime.Gbps, Latency: 10 * vtime.Nanosecond}
+	}
 	c.Hosts.CC.HPCC.MaxStage = int(p.miStage)
 	if p.miStage == 0 {
 		c.Hosts.CC.HPCC.MaxStage = -1

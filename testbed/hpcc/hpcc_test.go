@@ -4,6 +4,7 @@ package hpcc
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,25 @@ RANDOM_SEED 7
 	}
 }
 
+// LB_MODE 9 is ConWeave itself, with its parameters in microseconds.
+func TestConfigOfConWeaveItself(t *testing.T) {
+	c, err := ParseConfig("c.txt", `LB_MODE 9
+CONWEAVE_TX_EXPIRY_TIME 300
+CONWEAVE_REPLY_TIMEOUT_EXTRA 4
+CONWEAVE_PATH_PAUSE_TIME 16
+CONWEAVE_EXTRA_VOQ_FLUSH_TIME 64
+CONWEAVE_DEFAULT_VOQ_WAITING_TIME 200
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"conweave.idle": "300us", "conweave.reply_extra": "4us", "conweave.pause": "16us", "conweave.extra": "64us",
+		"conweave.wait": "200us"}
+	if c.Profile != "conweave" || c.Switch.Recirculation.Rate != 12_800*vtime.Gbps || !maps.Equal(c.Set, want) || len(c.Warnings) != 0 {
+		t.Errorf("%s, %v, %v", c.Profile, c.Set, c.Warnings)
+	}
+}
+
 // ConWeave's configurations are accepted: maps with rates that other maps lack,
 // since only the links' rates are used, and a time after which no flow starts, which
 // once ended flows under way. Its switches send PAUSE at a sixteenth of the free
@@ -259,7 +279,7 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{config, "CC_MODE 9", `x.txt:1:1: CC_MODE: 9 is not supported; there are 1 (dcqcn), 10 (hpcc_pint), 3 (hpcc), 7 (timely), 8 (dctcp)`},
 		{config, "PINT_LOG_BASE 1", `x.txt:1:1: PINT_LOG_BASE: "1" must be a number from 1.001 to 2`},
 		{config, "PINT_PROB 0", `x.txt:1:1: PINT_PROB: "0" must be a number from 1e-06 to 1`},
-		{config, "LB_MODE 9", `x.txt:1:1: LB_MODE: 9 is ConWeave, for which there is no program here`},
+		{config, "LB_MODE 1", `x.txt:1:1: LB_MODE: 1 is not supported; there are 0 (ecmp), 2 (drill), 3 (conga), 6 (letflow), 9 (conweave)`},
 		{config, "\nRATE_AI", "x.txt:2:1: RATE_AI: a value is missing"},
 		{config, "RATE_AI fast", `RATE_AI: "fast" must be a rate`},
 		{config, "EWMA_GAIN 2", `EWMA_GAIN: "2" must be a number from 0 to 1`},

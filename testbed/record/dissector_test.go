@@ -69,7 +69,7 @@ func (c *capture) End(*fabric.Results) {}
 func TestDissector(t *testing.T) {
 	tshark := need.Tool(t, "TSHARK", "tshark")
 	for profile, want := range map[string][]string{
-		"rlb-drill": {"fabric", "warning"}, "rlb-conga": {"fabric"}, "plb": {"fabric"}, "clb": {}, "pbfs": {}, "hpcc": {}, "hpcc-pint": {},
+		"rlb-drill": {"fabric", "warning"}, "rlb-conga": {"fabric"}, "plb": {"fabric"}, "clb": {}, "pbfs": {}, "hpcc": {}, "hpcc-pint": {}, "conweave": {"fabric"},
 	} {
 		t.Run(profile, func(t *testing.T) {
 			s, err := scenario.Parse("incast.yaml", []byte(strings.ReplaceAll(incast, "rlb-drill", profile)))

@@ -6,7 +6,9 @@
 package reference
 
 import (
+	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,8 +21,8 @@ var schemas embed.FS
 // Kinds are the kinds of files that have a schema.
 var Kinds = []string{"profile", "scenario", "experiment", "live", "topology"}
 
-// Schema returns the JSON Schema (draft 2020-12) of a kind of file. It returns an
-// error for an unknown kind.
+// Schema returns the JSON Schema (draft 2020-12) of a kind of file, which is stored
+// without spaces to keep the binary small. It returns an error for an unknown kind.
 func Schema(kind string) ([]byte, error) {
 	file := kind
 	if kind == "experiment" || kind == "live" {
@@ -30,5 +32,9 @@ func Schema(kind string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no kind of file is called %q%s; there are %s", kind, diag.DidYouMean(kind, Kinds), strings.Join(Kinds, ", "))
 	}
-	return text, nil
+	var lines bytes.Buffer
+	if err := json.Indent(&lines, text, "", " "); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return lines.Bytes(), nil
 }

@@ -70,7 +70,6 @@ func TestReference(t *testing.T) {
 			var text bytes.Buffer
 			e := json.NewEncoder(&text)
 			e.SetEscapeHTML(false)
-			e.SetIndent("", " ")
 			if err := e.Encode(schema); err != nil {
 				t.Fatal(err)
 			}

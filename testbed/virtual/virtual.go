@@ -7,6 +7,7 @@
 package virtual
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,11 +164,14 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	}
 	switch {
 	case m.Target == program.TNA:
-		p := recirculation(m)
+		p := recirculation(m, t.Switch.Recirculation)
 		p.Number = manifest.TofinoRecirculation
 		cfg.Ports = append(cfg.Ports, p)
 	case m.RecirculationPort != 0:
-		cfg.Ports = append(cfg.Ports, recirculation(m))
+		cfg.Ports = append(cfg.Ports, recirculation(m, t.Switch.Recirculation))
+	}
+	if m.Has("conweave") {
+		cfg.MaxPasses = 60_000 // packets wait for TAIL until a timer ends
 	}
 	// Programs that read PFC frames receive them; a program with emulated PFC
 	// runs without the switch's.
@@ -179,8 +183,8 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 }
 
 // recirculation returns the recirculation port, with the rate and latency that
-// the program's parameters state.
-func recirculation(m *manifest.Manifest) softswitch.Port {
+// the program's parameters or its scheme state, or with those of the topology.
+func recirculation(m *manifest.Manifest, c topo.Recirculation) softswitch.Port {
 	p := softswitch.Port{Number: m.RecirculationPort, Internal: true, Rate: 100 * vtime.Gbps}
 	if rate, err := m.Value("rlb.recirculation_rate", m.Network); err == nil {
 		p.Rate = vtime.Rate(rate)
@@ -188,6 +192,10 @@ func recirculation(m *manifest.Manifest) softswitch.Port {
 	if pass, err := m.Value("rlb.pass_time", m.Network); err == nil {
 		p.Latency = vtime.Time(pass) * vtime.Nanosecond
 	}
+	if m.Has("conweave") { // as on a Tofino 2
+		p.Rate, p.Latency = 400*vtime.Gbps, vtime.Microsecond
+	}
+	p.Rate, p.Latency = cmp.Or(c.Rate, p.Rate), cmp.Or(c.Latency, p.Latency)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	_ "github.com/pauseless/pauseless/gen/schemes/ar/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/clb/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/conga/model"
+	_ "github.com/pauseless/pauseless/gen/schemes/conweave/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/drill/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/ecmp/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/hermes/model"

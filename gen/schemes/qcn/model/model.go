@@ -13,7 +13,8 @@ import (
 
 func init() {
 	model.Add(model.Scheme{Name: "qcn", AllPorts: true,
-		BTH: func(_ *model.Frame, port int) bool { return port == model.PortRoCE },
+		// Behind telemetry, the parser reads it in packets with a mark only.
+		BTH: func(f *model.Frame, port int) bool { return port == model.PortRoCE || f.Marked() },
 		Registers: map[string]model.Register{
 			// There is no port 0. Copies without a queue are counted there.
 			"qcn_seen.qlen":   {SkipFirst: true},
