@@ -21,7 +21,9 @@ import (
 //
 // As text they are a line NAME SCALE, and then one for each case:
 //
-//	drill, none, go-back-n: 1.21 0.94 1.3
+//	drill, none, go-back-n: 1.21 0.94 1.3*5
+//
+// 1.3*5 is 1.3 five times.
 type times map[string][]float64
 
 // timesText has the times of the built-in experiments, as an `exp run all` left
@@ -46,8 +48,13 @@ func parseTimes(text []byte) map[string]times {
 			continue
 		}
 		for _, word := range strings.Fields(line[at+2:]) {
-			if v, err := strconv.ParseFloat(word, 64); err == nil && v >= 0 && v < 1e9 && t != nil {
-				t[line[:at]] = append(t[line[:at]], v)
+			value, often, repeated := strings.Cut(word, "*")
+			n, err := strconv.Atoi(often)
+			if !repeated || err != nil {
+				n = 1
+			}
+			if v, err := strconv.ParseFloat(value, 64); err == nil && v >= 0 && v < 1e9 && t != nil {
+				t[line[:at]] = append(t[line[:at]], slices.Repeat([]float64{v}, min(max(n, 0), 10_000))...)
 			}
 		}
 	}
@@ -100,16 +107,29 @@ func (p *Plan) saveTimes(st *Store, took map[Job]float64, all bool) {
 		if len(t[name]) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s:", name)
-		for _, v := range t[name] {
-			fmt.Fprintf(&b, " %.3g", v)
-		}
-		fmt.Fprintln(&b)
+		fmt.Fprintf(&b, "%s:%s\n", name, timesOf(t[name]))
 	}
 	name := p.timesFile(st)
 	if os.MkdirAll(filepath.Dir(name), 0o777) == nil {
 		outfile.Write(name, b.Bytes(), 0o666)
 	}
+}
+
+// timesOf returns durations as text, equal ones in a row once.
+func timesOf(list []float64) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		text, n := fmt.Sprintf("%.3g", list[i]), 1
+		for i+n < len(list) && fmt.Sprintf("%.3g", list[i+n]) == text {
+			n++
+		}
+		b.WriteString(" " + text)
+		if n > 1 {
+			fmt.Fprintf(&b, "*%d", n)
+		}
+		i += n
+	}
+	return b.String()
 }
 
 func (p *Plan) caseName(i int) string { return fmt.Sprint(p.Scenario.Cases()[i]) }
