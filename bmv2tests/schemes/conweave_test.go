@@ -106,8 +106,8 @@ func TestConWeaveLeavesAPathWhoseAnswerIsLate(t *testing.T) {
 	})
 }
 
-// A new flow takes neither of two paths with marks if a third one is drawn, and
-// NOTIFY marks a path.
+// NOTIFY marks a path, and a new flow takes a path with a mark only if both random
+// ones are that path.
 func TestConWeaveAvoidsMarkedPaths(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, sw target) {
