@@ -88,7 +88,8 @@ const (
 // Label is a position in the code, as a target of branches.
 type Label int
 
-// Asm collects instructions.
+// Asm collects instructions. Its methods are not inlined: programs are translated
+// once, and the translator calls them at hundreds of places.
 type Asm struct {
 	Code   []byte
 	labels []int // positions, −1 if not placed
@@ -119,14 +120,18 @@ func (a *Asm) Finish() {
 	}
 }
 
+//go:noinline
 func (a *Asm) bytes(b ...byte) { a.Code = append(a.Code, b...) }
 
+//go:noinline
 func (a *Asm) imm32(x int32) { a.Code = binary.LittleEndian.AppendUint32(a.Code, uint32(x)) }
 
 // wide is REX.W, the prefix of operations on 64 bits.
 const wide = 8
 
 // rr emits an instruction on two registers: r is in ModRM.reg, m in ModRM.rm.
+//
+//go:noinline
 func (a *Asm) rr(rex byte, op []byte, r, m Reg) {
 	a.bytes(0x40 | rex | byte(r)>>3<<2 | byte(m)>>3)
 	a.bytes(op...)
@@ -171,13 +176,18 @@ func (a *Asm) Load(bytes int, d Reg, m Mem) {
 	}
 }
 
-// Store stores the low 4 or all 8 bytes.
+// Store stores the low 1, 2 or 4 bytes, or all 8.
 func (a *Asm) Store(bytes int, m Mem, r Reg) {
-	rex := byte(0)
-	if bytes == 8 {
+	rex, op := byte(0), byte(0x89)
+	switch bytes {
+	case 1:
+		op = 0x88
+	case 2:
+		a.bytes(0x66)
+	case 8:
 		rex = wide
 	}
-	a.rm(rex, []byte{0x89}, r, m)
+	a.rm(rex, []byte{op}, r, m)
 }
 
 // StoreImm stores a number of 32 bits as one of 64, extended with its sign.
@@ -187,9 +197,13 @@ func (a *Asm) StoreImm(m Mem, x int32) {
 }
 
 // Lea computes an address.
+//
+//go:noinline
 func (a *Asm) Lea(d Reg, m Mem) { a.rm(wide, []byte{0x8d}, d, m) }
 
 // Move copies a register.
+//
+//go:noinline
 func (a *Asm) Move(d, r Reg) { a.rr(wide, []byte{0x89}, r, d) }
 
 // Low keeps the low 1, 2 or 4 bytes of a register and clears the others.
@@ -224,9 +238,13 @@ func (a *Asm) Imm(d Reg, x uint64) {
 func Fits(x uint64) bool { return uint64(int64(int32(x))) == x }
 
 // Op computes d = d op r.
+//
+//go:noinline
 func (a *Asm) Op(op Op, d, r Reg) { a.rr(wide, []byte{byte(op)<<3 | 3}, d, r) }
 
 // OpMem computes d = d op m.
+//
+//go:noinline
 func (a *Asm) OpMem(op Op, d Reg, m Mem) { a.rm(wide, []byte{byte(op)<<3 | 3}, d, m) }
 
 // OpImm computes d = d op x.
@@ -258,24 +276,42 @@ func (a *Asm) Cmp32(r Reg, x uint32) {
 }
 
 // Mul computes d = d · r.
+//
+//go:noinline
 func (a *Asm) Mul(d, r Reg) { a.rr(wide, []byte{0x0f, 0xaf}, d, r) }
 
 // MulImm computes d = r · x.
+//
+//go:noinline
 func (a *Asm) MulImm(d, r Reg, x int32) {
 	a.rr(wide, []byte{0x69}, d, r)
 	a.imm32(x)
 }
 
 // Inc adds one to 64 bits in memory.
+//
+//go:noinline
 func (a *Asm) Inc(m Mem) { a.rm(wide, []byte{0xff}, 0, m) }
 
 // Not inverts all bits.
 func (a *Asm) Not(d Reg) { a.rr(wide, []byte{0xf7}, 2, d) }
 
 // Test compares a register with zero.
+//
+//go:noinline
 func (a *Asm) Test(r Reg) { a.rr(wide, []byte{0x85}, r, r) }
 
+// TestImm compares r & x with zero. x is not negative.
+//
+//go:noinline
+func (a *Asm) TestImm(r Reg, x int32) {
+	a.rr(0, []byte{0xf7}, 0, r)
+	a.imm32(x)
+}
+
 // Shift shifts by n < 64 bits.
+//
+//go:noinline
 func (a *Asm) Shift(s Shift, d Reg, n uint8) {
 	a.rr(wide, []byte{0xc1}, Reg(s), d)
 	a.bytes(n)
@@ -304,9 +340,13 @@ func (a *Asm) Set(c Cond, d Reg) {
 }
 
 // MoveIf copies a register if the condition holds.
+//
+//go:noinline
 func (a *Asm) MoveIf(c Cond, d, r Reg) { a.rr(wide, []byte{0x0f, 0x40 | byte(c)}, d, r) }
 
 // JumpIf jumps if the condition holds.
+//
+//go:noinline
 func (a *Asm) JumpIf(c Cond, l Label) {
 	a.bytes(0x0f, 0x80|byte(c))
 	a.distance(l)
@@ -316,6 +356,8 @@ func (a *Asm) JumpIf(c Cond, l Label) {
 func (a *Asm) JumpTo(m Mem) { a.rm(0, []byte{0xff}, 4, m) }
 
 // Jump jumps.
+//
+//go:noinline
 func (a *Asm) Jump(l Label) {
 	a.bytes(0xe9)
 	a.distance(l)

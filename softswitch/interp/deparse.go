@@ -16,14 +16,21 @@ type emitted struct {
 	// the bits in stores of relDirty decide: all bits or none.
 	always, stores uint64
 	varbit         bool
-	native         int32 // position of code that does what build does; 0 for none
 	h              *header
 }
+
+// gap is how a packet's bytes move: stay bytes of headers remain where they are, new
+// headers follow, and the bytes behind from move by a distance.
+type gap struct{ stay, from, by int }
 
 // deparse writes the headers over the parsed part of the packet. If the valid
 // headers are the parsed ones, at the same offsets, it writes only fields that
 // the program may have changed.
-func (m *Machine) deparse(list []emitted) {
+func (m *Machine) deparse(gress int) {
+	if m.deparseNative(gress) {
+		return
+	}
+	list := m.prog.deparse[gress]
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
 	payload := int(m.f[m.prog.sys+sysPayload])
 	size, moved, change := uint64(0), uint64(0), uint64(0)
@@ -90,20 +97,14 @@ func (m *Machine) shift(list []emitted, valid []int32, payload int) bool {
 	if to != payload || from < stay {
 		return false
 	}
-	b, by := m.data, stay+fresh-from
-	if by > 0 {
-		b = slices.Grow(b, by)[:len(b)+by]
-	}
-	copy(b[from+by:], m.data[from:])
-	b = b[:len(m.data)+by]
-	m.frame.Data, m.data = b, b
+	by := stay + fresh - from
+	m.move(from, by)
+	b := m.data
 	for _, i := range valid {
 		h := &list[i]
 		switch at := int(f[h.base+relOffset]) - 1; {
 		case at < 0:
-			if to := b[stay : stay+int(h.bytes)]; !m.buildNative(h, to) {
-				m.build(h.h, to)
-			}
+			m.build(h.h, b[stay:stay+int(h.bytes)])
 			stay += int(h.bytes)
 		case h.stores == 0:
 		case at < from:
@@ -113,6 +114,17 @@ func (m *Machine) shift(list []emitted, valid []int32, payload int) bool {
 		}
 	}
 	return true
+}
+
+// move moves the packet's bytes behind from by a distance.
+func (m *Machine) move(from, by int) {
+	b := m.data
+	if by > 0 {
+		b = slices.Grow(b, by)[:len(b)+by]
+	}
+	copy(b[from+by:], m.data[from:])
+	b = b[:len(m.data)+by]
+	m.frame.Data, m.data = b, b
 }
 
 // rewrite writes headers of size bytes in place of the parsed payload bytes.

@@ -41,6 +41,7 @@ type Machine struct {
 	egressSpec, mcastGroup int // slots, or −1
 	scratch                []byte
 	valid                  []int32 // scratch: numbers of headers in a deparser's list
+	gap                    gap
 	steps                  int
 	parseEnd               int32 // of the current parser
 	ahead                  ahead
@@ -230,7 +231,7 @@ func (m *Machine) Finish() {
 	if s := m.prog.finishes; s == noValid || m.f[s] != 0 {
 		m.run(m.prog.finish[out])
 	}
-	m.deparse(m.prog.deparse[out])
+	m.deparse(out)
 	if t := m.f[m.prog.sys+sysTruncate]; t != 0 {
 		m.frame.Truncate(int(t - 1))
 	}

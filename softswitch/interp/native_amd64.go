@@ -21,14 +21,13 @@ import (
 // enters the code again behind it.
 type native struct {
 	code []byte
-	// entry are the positions in code of the instructions at which Go may enter,
-	// −1 for others.
-	entry []int32
-	// address are the addresses of these positions. The code itself uses them.
+	// address has the addresses of the instructions at which Go may enter, zero for
+	// others. The code itself uses them.
 	address []uintptr
 	// Positions of code that saves what egress needs, and that restores it; −1 for
 	// none.
 	save, restore int32
+	deparse       [gresses]deparser
 }
 
 // leave is a flag of what the code returns, the number of an instruction that Go has
@@ -36,20 +35,20 @@ type native struct {
 // instruction. This is rare: a packet is too short, or an index too large.
 const leave = 1 << 30
 
-// enter executes code from a position to its next return.
+// enter executes code from an address to its next return.
 //
 //go:noescape
-func enter(code *byte, m *Machine) int32
+func enter(code uintptr, m *Machine) int32
 
 // runNative executes instructions from start to the next iEnd.
 func (m *Machine) runNative(n *native, start int32) {
 	for pc := start; pc >= 0; {
-		at := n.entry[pc]
-		if at < 0 {
+		at := n.address[pc]
+		if at == 0 {
 			m.interpret(pc)
 			break
 		}
-		r := enter(&n.code[at], m)
+		r := enter(at, m)
 		if r < 0 {
 			break
 		}
@@ -74,28 +73,22 @@ func (p *Program) translate() *native {
 	for i := range t.labels {
 		t.labels[i] = t.Label()
 	}
-	n := &native{entry: make([]int32, len(p.code)), address: make([]uintptr, len(p.code))}
+	n := &native{address: make([]uintptr, len(p.code))}
 	t.address = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(n.address))))
-	for i := range n.entry {
-		n.entry[i] = -1
-	}
+	var entries []int
 	returned := true // the instruction before was executed by Go
 	for i := 0; i < len(p.code); {
 		if t.leader[i] || returned {
 			t.forgetAll()
-			n.entry[i] = int32(len(t.Code))
+			entries = append(entries, i)
 		}
 		t.Place(t.labels[i])
 		i, returned = t.instruction(i)
 	}
 	t.placeStubs()
 	n.save, n.restore = t.saving(), t.restoring()
-	build := map[*emitted]int32{}
 	for g := range p.deparse {
-		for i := range p.deparse[g] {
-			h := &p.deparse[g][i]
-			build[h] = t.building(h.h)
-		}
+		n.deparse[g] = t.deparsing(p.deparse[g])
 	}
 	t.Finish()
 	code, err := syscall.Mmap(-1, 0, max(1, len(t.Code)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -108,12 +101,13 @@ func (p *Program) translate() *native {
 		return nil
 	}
 	n.code = code
-	for h, at := range build {
-		h.native = at
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(code)))
+	for _, i := range entries {
+		n.address[i] = start + uintptr(t.Position(t.labels[i]))
 	}
-	for i, at := range n.entry {
-		if at >= 0 {
-			n.address[i] = uintptr(unsafe.Pointer(&code[at]))
+	for g := range n.deparse {
+		if d := &n.deparse[g]; d.find != 0 {
+			d.find, d.place = start+d.find, start+d.place
 		}
 	}
 	runtime.AddCleanup(p, func(code []byte) { _ = syscall.Munmap(code) }, code)
@@ -530,32 +524,47 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 	return i + 1, false
 }
 
-// apply translates a table application: what applyTable does if the key is an
-// index or was looked up recently. Otherwise Go applies the table.
+// apply translates a table application: what applyTable does if there is no key, or
+// the key is an index or was looked up recently. Otherwise Go applies the table.
 func (t *translator) apply(i int, info *TableInfo, number int32) {
-	direct, recent := info.isDirect(), info.isRecent()
-	if !direct && !recent {
+	direct, recent, keyless := info.isDirect(), info.isRecent(), info.isKeyless()
+	if !direct && !recent && !keyless {
 		t.give(int32(i))
 		return
 	}
-	other := t.stub(func() { t.give(int32(i)) })
-	part := &info.parts[0]
 	key, tab, x := asm.CX, asm.AX, asm.DX
-	t.copyTo(key, part.slot)
-	t.forgetAll() // frees the pool
-	t.mask(key, part.mask)
-	if part.valid != noValid {
-		t.Imm(scratch, 0)
-		t.MemImm(asm.Cmp, mem(part.valid), 0)
-		t.MoveIf(asm.Equal, key, scratch)
+	if !keyless {
+		part := &info.parts[0]
+		t.copyTo(key, part.slot)
+		t.forgetAll() // frees the pool
+		t.mask(key, part.mask)
+		if part.valid != noValid {
+			t.Imm(scratch, 0)
+			t.MemImm(asm.Cmp, mem(part.valid), 0)
+			t.MoveIf(asm.Equal, key, scratch)
+		}
 	}
 	t.Load(8, tab, asm.At(machine, int32(unsafe.Offsetof(Machine{}.tables))))
 	t.Load(8, tab, asm.At(tab, 8*number))
 	field := func(offset uintptr) asm.Mem { return asm.At(tab, int32(offset)) }
-	if direct {
+	act := t.Label() // x is where the action and its arguments are
+	miss := func() {
+		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
+		t.Load(8, x, field(unsafe.Offsetof(Table{}.missed)))
+	}
+	var other asm.Label
+	switch {
+	case keyless:
+		miss()
+	case direct:
+		other = t.stub(func() {
+			miss()
+			t.Jump(act)
+		})
 		t.Load(8, x, field(unsafe.Offsetof(Table{}.direct)))
 		t.Load(4, x, asm.Mem{Base: x, Index: key, Scale: 2})
-	} else {
+	default:
+		other = t.stub(func() { t.give(int32(i)) })
 		t.Imm(scratch, recentFactor)
 		t.Mul(scratch, key)
 		t.Shift(asm.Shr, scratch, 64-recentBits)
@@ -567,13 +576,16 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 		t.JumpIf(asm.NotEqual, other)
 		t.Low(4, x, x)
 	}
-	t.OpImm(asm.Sub, x, 1)
-	t.JumpIf(asm.Below, other)
-	t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
-	t.Inc(field(unsafe.Offsetof(Table{}.Hits)))
 	args := t.prog.argsOf(info)
-	t.MulImm(x, x, int32(8*(args+1)))
-	t.OpMem(asm.Add, x, field(unsafe.Offsetof(Table{}.records)+unsafe.Offsetof(records{}.data)))
+	if !keyless {
+		t.OpImm(asm.Sub, x, 1)
+		t.JumpIf(asm.Below, other)
+		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
+		t.Inc(field(unsafe.Offsetof(Table{}.Hits)))
+		t.MulImm(x, x, int32(8*(args+1)))
+		t.OpMem(asm.Add, x, field(unsafe.Offsetof(Table{}.records)+unsafe.Offsetof(records{}.data)))
+	}
+	t.Place(act)
 	for k := range args {
 		t.Load(8, key, asm.At(x, int32(8*(k+1))))
 		t.Store(8, mem(slot(t.prog.params+k)), key)

@@ -5,7 +5,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// func enter(code *byte, m *Machine) int32
+// func enter(code uintptr, m *Machine) int32
 TEXT ·enter(SB), NOSPLIT, $0-20
 	MOVQ code+0(FP), AX
 	MOVQ m+8(FP), SI

@@ -35,15 +35,6 @@ func (m *Machine) restoreNative(from unsafe.Pointer) bool {
 	return true
 }
 
-// buildNative does the work of build if there is code for it.
-func (m *Machine) buildNative(h *emitted, b []byte) bool {
-	if h.native == 0 {
-		return false
-	}
-	enterWith(&m.prog.native.code[h.native], m, unsafe.Pointer(unsafe.SliceData(b)))
-	return true
-}
-
 // fewSlots is the number of slots up to which Go copies them as fast as code that
 // has to be entered.
 const fewSlots = 30
@@ -106,40 +97,6 @@ func (t *translator) keeping(each func(*keptSet)) int32 {
 		each(k)
 		t.OpImm(asm.Add, scratch, int32(k.bytes()))
 		t.Place(invalid)
-	}
-	t.Return()
-	return at
-}
-
-// building emits the code that makes the bytes of a header at scratch.
-func (t *translator) building(h *header) int32 {
-	if h.typ.words == nil {
-		return 0
-	}
-	at := int32(len(t.Code))
-	for i := range h.typ.words {
-		w := &h.typ.words[i]
-		t.Imm(asm.CX, 0)
-		for j := range w.parts {
-			p := &w.parts[j]
-			t.Load(8, asm.AX, mem(slot(h.base)+slot(p.rel)))
-			if p.right != 0 {
-				t.Shift(asm.Shr, asm.AX, p.right)
-			}
-			switch {
-			case p.mask > 1<<31-1 && p.mask != 1<<32-1:
-				t.Imm(asm.DX, p.mask)
-				t.Op(asm.And, asm.AX, asm.DX)
-			default:
-				t.mask(asm.AX, p.mask)
-			}
-			if p.left != 0 {
-				t.Shift(asm.Shl, asm.AX, p.left)
-			}
-			t.Op(asm.Or, asm.CX, asm.AX)
-		}
-		t.Swap(8, asm.CX)
-		t.Store(8, asm.At(scratch, int32(w.at)), asm.CX)
 	}
 	t.Return()
 	return at

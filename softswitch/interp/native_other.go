@@ -16,6 +16,6 @@ func (m *Machine) saveNative(unsafe.Pointer) bool { return false }
 
 func (m *Machine) restoreNative(unsafe.Pointer) bool { return false }
 
-func (m *Machine) buildNative(*emitted, []byte) bool { return false }
+func (m *Machine) deparseNative(int) bool { return false }
 
 func (m *Machine) runNative(*native, int32) { panic("BUG: no program is translated for this platform") }

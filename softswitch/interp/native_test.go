@@ -44,6 +44,10 @@ func TestTranslation(t *testing.T) {
 			s := NewState(p, 1)
 			for _, x := range rng.Perm(8)[:5] {
 				for _, table := range s.Tables {
+					table.SetDefault(rng.IntN(2)-1, []uint64{rng.Uint64(), rng.Uint64()})
+					if len(table.Info.Key) == 0 {
+						continue
+					}
 					m := matchOf(table, uint64(x))
 					if _, err := table.Insert(m, 0, []uint64{rng.Uint64(), rng.Uint64()}); err != nil {
 						t.Fatal(err)
@@ -162,7 +166,7 @@ func randomProgram(rng *rand.Rand) *Program {
 	}
 	n := 5 + rng.IntN(40)
 	end := n
-	for _, kind := range []string{"exact", "lpm", "exact"} {
+	for _, kind := range []string{"exact", "lpm", "exact", "exact"} {
 		info := &TableInfo{Name: kind, Kind: kind, Width: 8, Size: 100, Actions: []int{0}, Profile: -1, Meter: -1, Default: DefaultInfo{Action: -1},
 			Key: []KeyInfo{{Width: 8, Kind: kind}}, number: len(p.Tables)}
 		part := keyPart{slot: variable(), valid: noValid, mask: 0xff}
@@ -176,6 +180,9 @@ func randomProgram(rng *rand.Rand) *Program {
 		if len(p.Tables) == 2 { // of two fields, which Go looks up
 			info.Width, info.Key = 16, []KeyInfo{{Width: 8, Kind: kind}, {Width: 8, Kind: kind, Bit: 8}}
 			info.parts = append(info.parts, keyPart{slot: variable(), valid: noValid, shift: 8, mask: 0xff})
+		}
+		if len(p.Tables) == 3 {
+			info.Width, info.Key, info.parts = 0, nil, nil
 		}
 		p.Tables = append(p.Tables, info)
 	}

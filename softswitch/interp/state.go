@@ -181,7 +181,8 @@ type Table struct {
 	recordOf []uint32
 	records  records
 	def      Entry
-	hitPC    []int32 // by action
+	missed   []uint64 // def as a record, for translated code
+	hitPC    []int32  // by action
 	missPC   []int32
 	// extras is true if entries have extensions. heavy is true if applying needs
 	// them: direct meters, an action profile. Counters and ageing need only hot.
@@ -280,6 +281,7 @@ func newTable(p *Program, info *TableInfo) *Table {
 	t.heavy = info.Meter >= 0 || info.Profile >= 0
 	t.extras = t.heavy || t.counts || info.Timeout
 	t.records = newRecords(p.argsOf(info))
+	t.missed = make([]uint64, t.records.stride)
 	t.quicken()
 	t.ResetDefault()
 	for _, e := range info.Entries {
@@ -410,12 +412,18 @@ type quickKey struct {
 // directly by the key.
 const directBits = 10
 
-// oneField reports whether the key of a table is one field, and packets change
-// nothing in its entries.
-func (t *TableInfo) oneField() bool {
-	extras := t.Counters || t.Timeout || t.Meter >= 0 || t.Profile >= 0
-	return len(t.parts) == 1 && t.parts[0].shift == 0 && !extras
+// simple reports whether packets change nothing in the entries of a table.
+func (t *TableInfo) simple() bool {
+	return !t.Counters && !t.Timeout && t.Meter < 0 && t.Profile < 0
 }
+
+// oneField reports whether the key of a simple table is one field.
+func (t *TableInfo) oneField() bool {
+	return len(t.parts) == 1 && t.parts[0].shift == 0 && t.simple()
+}
+
+// isKeyless reports whether a simple table always applies its default entry.
+func (t *TableInfo) isKeyless() bool { return len(t.parts) == 0 && t.simple() }
 
 // isDirect reports whether the key is an index: see Table.direct.
 func (t *TableInfo) isDirect() bool {
@@ -502,6 +510,8 @@ func (t *Table) SetDefault(action int, args []uint64) {
 	default:
 		t.def.pc = t.Info.pcs[len(t.Info.pcs)-1]
 	}
+	t.missed[0] = uint64(uint32(t.def.pc))
+	copy(t.missed[1:], args)
 }
 
 // ResetDefault restores the program's default entry.

@@ -40,10 +40,10 @@ func (m *Machine) DeparseIn() { m.run(m.prog.finish[in]) }
 func (m *Machine) DeparseOut() { m.run(m.prog.finish[out]) }
 
 // EmitIn writes the headers that ingress's deparser emits into the frame.
-func (m *Machine) EmitIn() { m.deparse(m.prog.deparse[in]) }
+func (m *Machine) EmitIn() { m.deparse(in) }
 
 // EmitOut is EmitIn for egress.
-func (m *Machine) EmitOut() { m.deparse(m.prog.deparse[out]) }
+func (m *Machine) EmitOut() { m.deparse(out) }
 
 // AppendList appends the concatenated fields of a field list, padded with zeros
 // to a whole byte.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package interp
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestTranslatedDeparser deparses the same headers with and without translated code,
+// for every insertion, removal, change or copy of headers.
+func TestTranslatedDeparser(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	results := map[int32]int{}
+	for range 20000 {
+		h := randomHeaders(rng)
+		p := h.prog
+		if p.native = p.translate(); p.native == nil {
+			t.Skip("programs are not translated on this platform")
+		}
+		if p.native.deparse[out].find == 0 {
+			continue
+		}
+		capacity := len(h.data) + rng.IntN(400)
+		got, want := h.machine(capacity), h.machine(capacity)
+		results[enter(p.native.deparse[out].find, h.machine(capacity))]++
+		if rng.IntN(50) == 0 { // a packet without all of its headers in memory
+			short := h.machine(capacity)
+			short.data = short.data[:rng.IntN(h.payload+1)]
+			if r := enter(p.native.deparse[out].find, short); r != toRewrite && len(short.data) < h.payload {
+				t.Fatalf("code returns %d for headers of %d bytes in %d", r, h.payload, len(short.data))
+			}
+		}
+		got.deparse(out)
+		p.native = nil
+		want.deparse(out)
+		if !bytes.Equal(got.frame.Data, want.frame.Data) || !bytes.Equal(got.data, want.data) {
+			t.Fatalf("translated\n%x\nnot translated\n%x\nfrom\n%x\nslots %v", got.frame.Data, want.frame.Data, h.data, h.f)
+		}
+	}
+	for _, result := range []int32{0, toMove, toRewrite} {
+		if results[result] < 500 {
+			t.Errorf("the code returns %d for %d packets", result, results[result])
+		}
+	}
+}
