@@ -5,6 +5,7 @@ package softswitch
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -161,7 +162,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("switch %s: a packet may pass at most %d times, not %d", c.Name, maxPasses, c.MaxPasses)
 	}
 	seen := map[int]bool{}
-	for _, p := range c.Ports {
+	for i, p := range append(slices.Clip(c.Ports), Port{Number: c.CPUPort}) {
 		switch {
 		case p.Number < 0 || p.Number > maxPort:
 			return fmt.Errorf("switch %s: port %d: port numbers are 0 to %d", c.Name, p.Number, maxPort)
@@ -169,7 +170,7 @@ func (c *Config) check() error {
 			return fmt.Errorf("switch %s: port %d is given twice", c.Name, p.Number)
 		case p.Number == c.DropPort:
 			return fmt.Errorf("switch %s: port %d is the drop port", c.Name, p.Number)
-		case p.Number == c.CPUPort:
+		case p.Number == c.CPUPort && i < len(c.Ports):
 			return fmt.Errorf("switch %s: port %d is the CPU port", c.Name, p.Number)
 		}
 		seen[p.Number] = true

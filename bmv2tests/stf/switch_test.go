@@ -215,6 +215,9 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 	pfc := softswitch.PFC{Lossless: 1}
 	for want, cfg := range map[string]softswitch.Config{
 		"port numbers are 0 to":             {Ports: []softswitch.Port{{Number: -1}}},
+		"port -1: port numbers are":         {Ports: one, CPUPort: -1},
+		"port 70000: port numbers are":      {Ports: one, CPUPort: 70000},
+		"port 9 is the drop port":           {Ports: one, CPUPort: 9, DropPort: 9},
 		"port 1 is given twice":             {Ports: []softswitch.Port{{Number: 1}, {Number: 1}}},
 		"port 511 is the drop port":         {Ports: []softswitch.Port{{Number: 511}}},
 		"may pass at most 65534 times":      {Ports: []softswitch.Port{{Number: 1}}, MaxPasses: 65535},

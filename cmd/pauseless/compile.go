@@ -84,6 +84,9 @@ func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
 	if f.diagnostics != "text" && f.diagnostics != "json" {
 		return usageErrorf(cmd, "--diagnostics is text or json, not %q", f.diagnostics)
 	}
+	if err := keepInputs(cmd, f.out, f.info); err != nil {
+		return err
+	}
 	switch f.with {
 	case "p4c":
 		return compileWithP4C(cmd, file, f)

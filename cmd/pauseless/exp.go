@@ -34,8 +34,9 @@ func newExpCmd() *cobra.Command {
 points vary the scenario, and claims that get a verdict. Every run is stored as
 soon as it is done. If a command is interrupted, the same command continues where
 it stopped. docs/experiments.md describes the format.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpWorkerCmd())
 	return cmd
@@ -131,11 +132,17 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	}
 	var plans []*exp.Plan
 	for _, name := range args {
+		if cmd.Context().Err() != nil {
+			return nil, errInterrupted
+		}
 		s, err := exp.LoadAt(name, f.scale)
 		if err != nil {
 			return nil, err
 		}
 		command := fmt.Sprintf("pauseless exp run %s --scale %s", name, f.scale)
+		if s.Name == "" || strings.ContainsAny(s.Name, `/\`) {
+			return nil, fmt.Errorf("%s: name is %q; results are kept in a folder of this name: give one without slashes", name, s.Name)
+		}
 		if f.seeds > 0 {
 			s.Reseed(f.seeds)
 			s.MaxSeeds = 0
@@ -149,6 +156,9 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	}
 	return plans, nil
 }
+
+// errInterrupted is the error of a verb that Ctrl-C has ended.
+var errInterrupted = errors.New("interrupted: the results are partial; run the same command again")
 
 // dir is the folder for the outcome of an experiment.
 func (f *expFlags) dir(p *exp.Plan) string {
@@ -413,6 +423,9 @@ process executes the runs.`,
 		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
 		var all []*exp.Status
 		for _, p := range plans {
+			if cmd.Context().Err() != nil {
+				return errInterrupted
+			}
 			s, err := p.Status(store, *parallel)
 			if err != nil {
 				return err

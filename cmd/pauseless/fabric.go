@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,10 +30,11 @@ import (
 
 func newFabricCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "fabric",
-		Short: "Simulate lossless networks whose switches run the real P4 programs",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "fabric",
+		Short:   "Simulate lossless networks whose switches run the real P4 programs",
+		Example: "  pauseless fabric run scenario.yaml",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newFabricRunCmd())
 	return cmd
@@ -87,6 +87,9 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
 	}
 	s, dialect, err := f.scenario(cmd, args)
+	if err == nil {
+		err = keepInputs(cmd, f.record, f.trace)
+	}
 	if err != nil {
 		return err
 	}
@@ -104,9 +107,6 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	runs, runErr := runScenario(cmd.Context(), s, o, stderr)
 	if len(runs) == 0 {
 		return runErr
-	}
-	if errors.Is(runErr, context.Canceled) {
-		runErr = fmt.Errorf("interrupted: the results are partial")
 	}
 	if runErr == nil {
 		runErr = stuckIn(runs)

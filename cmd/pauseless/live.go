@@ -90,6 +90,9 @@ func (f *liveFlags) run(cmd *cobra.Command, args []string) error {
 	default:
 		return usageErrorf(cmd, "want one recording or scenario, or switches given by --topology or --network")
 	}
+	if err := keepInputs(cmd, f.html, f.trace); err != nil {
+		return err
+	}
 	switch filepath.Ext(args[0]) {
 	case ".yaml", ".yml":
 		return f.scenario(cmd, args[0])
@@ -279,7 +282,7 @@ func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work 
 			return err
 		case err := <-worked:
 			work = nil
-			if err != nil && !errors.Is(err, context.Canceled) {
+			if err != nil && !errors.Is(err, errInterrupted) {
 				return err
 			}
 		}

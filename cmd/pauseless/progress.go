@@ -97,12 +97,12 @@ func (b *progressBar) end() {
 
 // count prints a large number with three digits: "1.23M".
 func count(v float64) string {
-	switch {
-	case v >= 1e9:
+	switch { // 999.5k would be 1e+03k
+	case v >= 999.5e6:
 		return fmt.Sprintf("%.3gG", v/1e9)
-	case v >= 1e6:
+	case v >= 999.5e3:
 		return fmt.Sprintf("%.3gM", v/1e6)
-	case v >= 1e3:
+	case v >= 999.5:
 		return fmt.Sprintf("%.3gk", v/1e3)
 	}
 	return fmt.Sprintf("%.0f", v)

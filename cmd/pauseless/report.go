@@ -37,6 +37,9 @@ are compared with each other, seed by seed. Several files make one page.`,
 		if len(args) == 0 {
 			return usageErrorf(cmd, "want at least one results file")
 		}
+		if err := keepInputs(cmd, output); err != nil {
+			return err
+		}
 		var sources []report.Source
 		n := 0
 		for _, name := range args {

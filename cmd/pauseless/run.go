@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,6 +53,9 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 	}
 	runs, err := s.Run(ctx, o)
 	end()
+	if errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
 	return runs, err
 }
 

@@ -24,8 +24,9 @@ func newTofinoCmd() *cobra.Command {
 		Short: "Compile programs for Tofino and report the resources they use",
 		Long: `Compile the programs for Tofino with p4c's open Tofino backend, and report the
 resources they use.`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  pauseless tofino build -o out drill && pauseless tofino report out",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTofinoCheckCmd(), newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd(), newTofinoApplyCmd())
 	return cmd
@@ -59,7 +60,7 @@ fits into the stages: see "pauseless tofino build".`,
 			if err := all.Err(); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d programs: no errors\n", len(args))
+			fmt.Fprintf(cmd.OutOrStdout(), "programs without errors: %d\n", len(args))
 			return nil
 		},
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -60,6 +61,20 @@ func (n *atLeastOne) Set(text string) error {
 func threadsFlag(f *pflag.FlagSet, threads *int, usage string) {
 	*threads = 1
 	f.Var((*atLeastOne)(threads), "threads", usage)
+}
+
+// keepInputs returns an error if one of the files that a verb writes is an argument
+// of its command line, which it reads. Names may be empty.
+func keepInputs(cmd *cobra.Command, out ...string) error {
+	for _, name := range out {
+		to, err := os.Stat(name)
+		for _, in := range cmd.Flags().Args() {
+			if from, ferr := os.Stat(in); err == nil && ferr == nil && os.SameFile(from, to) {
+				return fmt.Errorf("%s is read and would be overwritten: give another file to write", name)
+			}
+		}
+	}
+	return nil
 }
 
 // Set by the linker for releases.

@@ -27,12 +27,10 @@ func ReadProgram(name, dir string, pipes ...uint32) (*Program, error) {
 		return nil, fmt.Errorf("program %s: which pipelines?", name)
 	}
 	p := &Program{Name: name, Pipes: pipes}
-	for file, to := range map[string]*[]byte{
-		"bfrt.json": &p.Info, filepath.Join("pipe", "context.json"): &p.Context, filepath.Join("pipe", "tofino.bin"): &p.Binary,
-	} {
-		data, err := os.ReadFile(filepath.Join(dir, file))
+	for i, to := range []*[]byte{&p.Info, &p.Context, &p.Binary} {
+		data, err := os.ReadFile(filepath.Join(dir, []string{"bfrt.json", "pipe/context.json", "pipe/tofino.bin"}[i]))
 		if err != nil {
-			return nil, fmt.Errorf("program %s: %w", name, err)
+			return nil, fmt.Errorf("program %s: %w; `pauseless tofino build` writes this file", name, err)
 		}
 		*to = data
 	}

@@ -80,7 +80,9 @@ type Reader struct {
 func NewReader(file io.Reader) (*Reader, error) {
 	r := &Reader{r: bufio.NewReaderSize(file, 1<<18), order: binary.LittleEndian}
 	b, err := r.r.Peek(headerSize)
-	if err != nil {
+	if err != nil && err != io.EOF {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("not a pcap file: it has only %d bytes", len(b))
 	}
 	magic := r.order.Uint32(b)

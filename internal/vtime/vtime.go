@@ -188,12 +188,13 @@ func (r Rate) String() string {
 	return "0bps"
 }
 
-// ParseRate reads a rate such as "40Gbps", "2.5 Gb/s" or "100Mbps".
+// ParseRate reads a rate such as "40Gbps", "2.5 Gb/s" or "100Mbps". A B is an error:
+// it would be read as bytes.
 func ParseRate(s string) (Rate, error) {
 	num, unit := splitUnit(s)
 	unit = strings.ToLower(strings.Replace(unit, "b/s", "bps", 1))
 	for _, u := range rateUnits {
-		if strings.ToLower(u.name) == unit {
+		if strings.ToLower(u.name) == unit && !strings.Contains(s, "B") {
 			v, err := scale(num, int64(u.unit))
 			if err != nil {
 				return 0, fmt.Errorf("rate %q: %w", s, err)

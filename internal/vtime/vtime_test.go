@@ -71,7 +71,7 @@ func TestParseRateAndSize(t *testing.T) {
 			t.Errorf("ParseSize(%q) = %v, %v; want %v", in, got, err, want)
 		}
 	}
-	for _, bad := range []string{"40", "40Gb", "fast"} {
+	for _, bad := range []string{"40", "40Gb", "40GBps", "40GB/s", "fast"} {
 		if v, err := ParseRate(bad); err == nil {
 			t.Errorf("ParseRate(%q) = %v, want an error", bad, v)
 		}

@@ -55,6 +55,26 @@ func Read(name string, v any) (*File, error) {
 	return Parse(name, data, v)
 }
 
+// maxRepeated is the greatest number of values that aliases repeat. A short file with
+// aliases of aliases can stand for more values than a machine has memory for, and one
+// that contains itself for any number.
+const maxRepeated = 1_000_000
+
+// repeats counts the values that aliases repeat down from left, and reports whether
+// there are more. Line is then that of the alias.
+func repeats(n *yaml.Node, left, line *int, inAlias bool) bool {
+	if n.Kind == yaml.AliasNode {
+		if !inAlias {
+			*line = n.Line
+		}
+		n, inAlias = n.Alias, true
+	}
+	if inAlias {
+		*left--
+	}
+	return *left < 0 || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return repeats(c, left, line, inAlias) })
+}
+
 // maxBytes is the greatest size of a configuration file, as a check against wrong
 // file names.
 const maxBytes = 64 << 20
@@ -72,12 +92,20 @@ func Parse(name string, data []byte, v any) (*File, error) {
 		return nil, f.fail(1, "file is empty")
 	} else if err != nil {
 		line, msg := splitLine(err)
+		if _, name, ok := strings.Cut(msg, "unknown anchor '"); ok { // the parser does not say where
+			name, _, _ = strings.Cut(name, "'")
+			before, _, _ := strings.Cut(string(data), "*"+name)
+			line = 1 + strings.Count(before, "\n")
+		}
 		return nil, f.fail(line, "%s", msg)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, f.fail(doc.Line, "more than one document in the file")
 	}
 	f.root = doc.Content[0]
+	if left, line := maxRepeated, 0; repeats(f.root, &left, &line, false) {
+		return nil, f.fail(line, "aliases repeat more than %d values; write fewer of them", maxRepeated)
+	}
 	if v != nil {
 		f.Into(v)
 	}

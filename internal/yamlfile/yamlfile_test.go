@@ -4,7 +4,9 @@ package yamlfile
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/diag"
@@ -64,6 +66,7 @@ func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
 		{"", `c.yaml:1: file is empty [yaml-syntax]`},
 		{"name: a\n---\nname: b", `c.yaml:1: more than one document in the file [yaml-syntax]`},
 		{"sub: &s\n  delay: *s", `c.yaml:1: `},
+		{"name: a\nlist: [*x]", `c.yaml:2: unknown anchor 'x' referenced [yaml-syntax]`},
 		{"- 1", `c.yaml:1:1: want keys and values, not a list [yaml-value]`},
 	} {
 		f, err := Parse("c.yaml", []byte(c.in), new(config))
@@ -75,6 +78,26 @@ func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
 		} else if got := err.Error(); got != c.want && c.want != "c.yaml:1: " {
 			t.Errorf("%q: got\n%s\nwant\n%s", c.in, got, c.want)
 		}
+	}
+}
+
+// Aliases of aliases can stand for more values than a machine has memory for.
+func TestAliasesHaveALimit(t *testing.T) {
+	list := func(item string) string { return "[" + strings.TrimSuffix(strings.Repeat(item+", ", 10), ", ") + "]" }
+	text := "notes:\n  a: &a " + list("x") + "\n"
+	for c := 'b'; c <= 'g'; c++ {
+		text += fmt.Sprintf("  %c: &%c %s\n", c, c, list("*"+string(c-1)))
+	}
+	for _, c := range []struct{ name, in, want string }{
+		{"many", text, "c.yaml:7: aliases repeat more than 1000000 values; write fewer of them [yaml-syntax]"},
+		{"endless", "notes:\n  a: &a [*a]", "c.yaml:2: aliases repeat more than 1000000 values; write fewer of them [yaml-syntax]"},
+	} {
+		if _, err := Parse("c.yaml", []byte(c.in), nil); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+	if _, err := Parse("c.yaml", []byte("a: &a [1, 2]\nb: [*a, *a]"), nil); err != nil {
+		t.Error(err)
 	}
 }
 

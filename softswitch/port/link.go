@@ -121,7 +121,12 @@ func Open(specs []Spec) (links map[int]Link, err error) {
 			links = nil
 		}
 	}()
-	cables := map[string]*memLink{}
+	cables, inputs := map[string]*memLink{}, map[string]bool{}
+	for _, s := range specs {
+		if in, _, _ := strings.Cut(s.Arg, ","); s.Kind == "pcap" {
+			inputs[in] = true
+		}
+	}
 	for _, s := range specs {
 		if links[s.Number] != nil {
 			return links, fmt.Errorf("port %d is given twice", s.Number)
@@ -132,6 +137,10 @@ func Open(specs []Spec) (links map[int]Link, err error) {
 			l, err = OpenInterface(s.Arg)
 		case "pcap":
 			in, out, _ := strings.Cut(s.Arg, ",")
+			if out != "" && inputs[out] {
+				err = fmt.Errorf("%s is read and would be overwritten: give another file for the frames that are sent", out)
+				break
+			}
 			l, err = OpenPcap(in, out)
 		case "mem":
 			if other := cables[s.Arg]; other != nil {

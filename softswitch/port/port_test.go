@@ -47,6 +47,9 @@ func TestPortsOfTheCommandLine(t *testing.T) {
 		"cable a has one end":       {{1, "mem", "a"}},
 		"port 1: open none.pcap":    {{1, "pcap", "none.pcap"}},
 		"port 2: interface nowhere": {{1, "mem", "a"}, {2, "if", "nowhere"}},
+		"read .: is a directory":    {{1, "pcap", "."}},
+		"in.pcap is read and would": {{1, "pcap", "in.pcap,in.pcap"}},
+		"port 1: a.pcap is read":    {{1, "pcap", ",a.pcap"}, {2, "pcap", "a.pcap"}},
 	} {
 		if links, err := Open(specs); err == nil || !strings.Contains(err.Error(), want) || links != nil {
 			t.Errorf("%v: %v, error %v, want %q", specs, links, err, want)

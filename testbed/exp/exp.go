@@ -44,7 +44,7 @@ func Names() []string {
 func Source(name string) ([]byte, error) {
 	text, err := files.ReadFile(name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("no experiment is called %q%s", name, diag.DidYouMean(name, Names()))
+		return nil, fmt.Errorf("no experiment is called %q%s; see `pauseless exp list`", name, diag.DidYouMean(name, Names()))
 	}
 	return text, nil
 }
