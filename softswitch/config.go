@@ -64,6 +64,10 @@ type Port struct {
 	// Latency is the time from the end of transmission on an internal port to the
 	// parser.
 	Latency vtime.Time
+	// OwnBuffer is true if the queues of an internal port have a buffer of their
+	// own, without a limit: PFC and the limits of other queues do not count their
+	// packets.
+	OwnBuffer bool
 	// PFC has thresholds of this port. Zero values are taken from Config.PFC.
 	PFC Thresholds
 }

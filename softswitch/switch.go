@@ -97,7 +97,7 @@ func New(cfg Config) (*Switch, error) {
 		s.links, s.inside = append(s.links, true), append(s.inside, p.Internal)
 		t := p.thresholds(&cfg.PFC)
 		ports = append(ports, tm.Port{
-			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency,
+			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
 			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom),
 		})
 	}

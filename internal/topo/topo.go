@@ -125,6 +125,10 @@ type SwitchConfig struct {
 type Recirculation struct {
 	Rate    vtime.Rate `yaml:"rate"`    // 100Gbps unless the scheme states another one
 	Latency vtime.Time `yaml:"latency"` // of one pass through an empty queue
+	// OwnBuffer gives the packets that recirculate a buffer of their own, without a
+	// limit. PFC and the limits of other queues do not count them. In ConWeave's
+	// simulator, packets that wait at a leaf are in no buffer.
+	OwnBuffer bool `yaml:"own_buffer"`
 }
 
 // PFC configures priority-based flow control (IEEE 802.1Qbb) per ingress port

@@ -97,6 +97,14 @@ func (m *Manager) uncharge(p *Packet) (in *port, a *account) {
 // discharge removes a packet from its account, and resumes the sender if the account
 // falls to XON.
 func (m *Manager) discharge(p *Packet) {
+	if m.release(p) {
+		m.Run()
+	}
+}
+
+// release is discharge without sending the RESUME: if it returns true, the caller
+// calls Run.
+func (m *Manager) release(p *Packet) bool {
 	in, a := m.uncharge(p)
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(p.In), int(p.class), a.bytes())
@@ -104,8 +112,9 @@ func (m *Manager) discharge(p *Packet) {
 	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
 		in.forget(int(p.class), m.sched.Now())
 		in.sendPFC(int(p.class), 0)
-		m.Run()
+		return true
 	}
+	return false
 }
 
 // Transfer removes a packet from its account, because it enters again by another

@@ -60,6 +60,9 @@ type Port struct {
 	NoPFC bool
 	// Latency is the time from the end of transmission to Handler.Reenter.
 	Latency vtime.Time
+	// OwnBuffer is set for ports whose queues have a buffer of their own, without a
+	// limit. Their packets are in no account.
+	OwnBuffer bool
 	// Thresholds of each ingress class: see softswitch.Thresholds. Gap is XOFF − XON.
 	XOFF, Gap, Reserve, Headroom int64
 	Alpha                        float64
@@ -208,6 +211,7 @@ type port struct {
 	down     bool            // the link is
 	ready    bool            // is in Manager.ready
 	armed    bool            // an event at busyTil is scheduled
+	own      bool            // its queues have a buffer of their own
 	control  []*packet.Frame // PFC frames, before all queues
 
 	limits
@@ -279,7 +283,7 @@ func New(cfg Config, h Handler) (*Manager, error) {
 		p := &m.ports[i]
 		c := &cfg.Ports[i]
 		p.rest = &rests[i]
-		p.cfg, p.m, p.number, p.overhead = *c, m, int32(i), int32(c.Overhead)
+		p.cfg, p.m, p.number, p.overhead, p.own = *c, m, int32(i), int32(c.Overhead), c.OwnBuffer
 		p.perByte = c.Rate.PerByte()
 		p.limits = limits{XOFF: c.XOFF, Gap: c.Gap, Reserve: c.Reserve, Headroom: c.Headroom, Alpha: c.Alpha}
 		if !c.NoPFC {
@@ -338,7 +342,13 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 		return cause
 	}
 	m.inUse |= bit(q) | bit(class)
-	m.chargeTo(p, in, a, class, size)
+	if !o.own {
+		m.chargeTo(p, in, a, class, size)
+		m.used += size
+		m.max = max(m.max, m.used)
+	} else if p.charge != 0 {
+		m.release(p)
+	}
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
 	p.depth = qu.depth.short()
 	if qu.tail == nil {
@@ -351,8 +361,6 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	qu.depth.add(size, 1)
 	qu.maxPackets = max(qu.maxPackets, int64(qu.depth.Packets))
 	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
-	m.used += size
-	m.max = max(m.max, m.used)
 	if m.watch.Queue != nil {
 		m.watch.Queue(out, q, qu.depth)
 	}
@@ -374,6 +382,8 @@ func (m *Manager) admit(p *Packet, o, in *port, d *Depth, a *account, class int,
 	switch {
 	case o.down:
 		return LinkDown
+	case o.own:
+		return Queued
 	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
 		return BufferFull
 	case in.protects(class):
@@ -522,7 +532,9 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
 	}
 	qu.depth.add(int64(p.size), -1)
-	o.m.used -= int64(p.size)
+	if !o.own {
+		o.m.used -= int64(p.size)
+	}
 	if qu.resumed > p.Enqueued {
 		p.Frame.Stalled = true
 	}

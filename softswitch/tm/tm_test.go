@@ -640,6 +640,48 @@ func TestRecirculation(t *testing.T) {
 	}
 }
 
+// Packets in a buffer of their own are in no account, and no limit applies to them. A
+// packet that comes from another queue leaves its account, and its sender resumes.
+func TestOwnBuffer(t *testing.T) {
+	b := newBed(t, Config{Size: 3000, Ports: []Port{{Rate: gbps, XOFF: 1500, Gap: 100}, {Rate: gbps, NoPFC: true, OwnBuffer: true}}, Lossless: 1 << 3, Quanta: 0xffff})
+	b.verdict = func(*Packet) Verdict { return Recirculate }
+	for range 10 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	if used, most := b.m.Used(); used != 0 || most != 0 {
+		t.Errorf("the buffer has %d bytes and had %d", used, most)
+	}
+	b.m.Run()
+	b.until(100 * vtime.Microsecond)
+	if got := b.pfc(0); got != "" || len(b.back) != 10 {
+		t.Errorf("PFC frames %q, and %d packets are back", got, len(b.back))
+	}
+	// Two of them wait for a port with the shared buffer, and return.
+	two := b.back[:2]
+	b.back = nil
+	for _, p := range two {
+		if c := b.m.Enqueue(p, 0, 3); c != Queued {
+			t.Fatalf("packet was not queued: %d", c)
+		}
+	}
+	b.m.Run()
+	b.until(b.now + 100*vtime.Microsecond)
+	if now, _ := b.m.Ingress(0, 3); now != 2000 || b.pfc(0) != "+3" {
+		t.Errorf("the account has %d bytes, PFC frames %q", now, b.pfc(0))
+	}
+	for _, p := range b.back {
+		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+			t.Fatalf("packet was not queued again: %d", c)
+		}
+	}
+	b.m.Run()
+	b.until(b.now + 100*vtime.Microsecond)
+	used, _ := b.m.Used()
+	if now, _ := b.m.Ingress(0, 3); now != 0 || used != 0 || b.pfc(0) != "+3 -3" {
+		t.Errorf("the account has %d bytes, the buffer %d, PFC frames %q", now, used, b.pfc(0))
+	}
+}
+
 // In random sequences the sums are consistent: the buffer is the sum of the
 // queues, the accounts are the sums of the packets, and in the end nothing is
 // left and no sender is paused.

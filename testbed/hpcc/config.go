@@ -437,8 +437,8 @@ func (p *configParser) finish() {
 	c.Switch.PFC.Off = p.pfcOff
 	if c.Profile == "conweave" {
 		// Packets that wait at a leaf lose hardly any time, as in the simulator, which
-		// has a queue for each flow.
-		c.Switch.Recirculation = topo.Recirculation{Rate: 12_800 * vtime.Gbps, Latency: 10 * vtime.Nanosecond}
+		// has a queue for each flow. These queues are in no buffer.
+		c.Switch.Recirculation = topo.Recirculation{Rate: 12_800 * vtime.Gbps, Latency: 10 * vtime.Nanosecond, OwnBuffer: true}
 	}
 	c.Hosts.CC.HPCC.MaxStage = int(p.miStage)
 	if p.miStage == 0 {

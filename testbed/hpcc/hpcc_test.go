@@ -162,7 +162,7 @@ CONWEAVE_DEFAULT_VOQ_WAITING_TIME 200
 	}
 	want := map[string]string{"conweave.idle": "300us", "conweave.reply_extra": "4us", "conweave.pause": "16us", "conweave.extra": "64us",
 		"conweave.wait": "200us"}
-	if c.Profile != "conweave" || c.Switch.Recirculation.Rate != 12_800*vtime.Gbps || !maps.Equal(c.Set, want) || len(c.Warnings) != 0 {
+	if r := c.Switch.Recirculation; c.Profile != "conweave" || r.Rate != 12_800*vtime.Gbps || !r.OwnBuffer || !maps.Equal(c.Set, want) || len(c.Warnings) != 0 {
 		t.Errorf("%s, %v, %v", c.Profile, c.Set, c.Warnings)
 	}
 }

@@ -183,7 +183,7 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 }
 
 // recirculation returns the recirculation port, with the rate and latency that
-// the program's parameters or its scheme state, or with those of the topology.
+// the program's parameters or its scheme state, or as the topology has it.
 func recirculation(m *manifest.Manifest, c topo.Recirculation) softswitch.Port {
 	p := softswitch.Port{Number: m.RecirculationPort, Internal: true, Rate: 100 * vtime.Gbps}
 	if rate, err := m.Value("rlb.recirculation_rate", m.Network); err == nil {
@@ -195,7 +195,7 @@ func recirculation(m *manifest.Manifest, c topo.Recirculation) softswitch.Port {
 	if m.Has("conweave") { // as on a Tofino 2
 		p.Rate, p.Latency = 400*vtime.Gbps, vtime.Microsecond
 	}
-	p.Rate, p.Latency = cmp.Or(c.Rate, p.Rate), cmp.Or(c.Latency, p.Latency)
+	p.Rate, p.Latency, p.OwnBuffer = cmp.Or(c.Rate, p.Rate), cmp.Or(c.Latency, p.Latency), c.OwnBuffer
 	return p
 }
 
