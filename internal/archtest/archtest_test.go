@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,6 +91,26 @@ func TestDirectionRule(t *testing.T) {
 			case from != to && !slices.Contains(importers[i].by, from):
 				t.Errorf("%s imports %s: %s %s", path, imp, to, importers[i].reason)
 			}
+		}
+	})
+}
+
+// ARCHITECTURE.md names all packages. Those called …test are only for tests.
+func TestPackagesAreInTheArchitecture(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	eachGoFile(t, func(file string, _ *ast.File, _ []byte) {
+		dir := path.Dir(file)
+		name := path.Base(dir)
+		if seen[dir] || dir == "." || strings.HasSuffix(name, "test") {
+			return
+		}
+		seen[dir] = true
+		if s := string(text); !strings.Contains(s, "`"+name+"`") && !strings.Contains(s, "/"+name+"`") {
+			t.Errorf("ARCHITECTURE.md does not name %s", dir)
 		}
 	})
 }
