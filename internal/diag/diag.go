@@ -13,6 +13,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -157,7 +158,7 @@ func (l List) Error() string {
 // available; line and caret are left out then.
 func Print(w io.Writer, l List, source func(file string) []byte) {
 	for _, d := range l {
-		fmt.Fprintln(w, d.Error())
+		fmt.Fprintln(w, printable(d.Error()))
 		if source == nil || d.Pos.Line < 1 {
 			continue
 		}
@@ -166,11 +167,30 @@ func Print(w io.Writer, l List, source func(file string) []byte) {
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(w, "    %s\n", line)
-		if col := int(d.Pos.Col) - 1; col >= 0 && col <= len(line) {
+		col := int(d.Pos.Col) - 1
+		if len(line) > excerpt { // the part around the column
+			from := min(max(col-excerpt/2, 0), len(line)-1)
+			line, col = line[from:min(from+excerpt, len(line))], col-from
+		}
+		fmt.Fprintf(w, "    %s\n", printable(line))
+		if col >= 0 && col <= len(line) {
 			fmt.Fprintf(w, "    %s^\n", blank(line[:col]))
 		}
 	}
+}
+
+// excerpt is how many bytes of a line Print shows.
+const excerpt = 160
+
+// printable replaces characters that control a terminal, except tabs and line breaks,
+// and bytes that are no text.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\n' {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
 }
 
 // blank replaces all characters of s by spaces, except tabs.

@@ -42,6 +42,24 @@ func TestPrintPointsAtTheColumn(t *testing.T) {
 	}
 }
 
+// A file without line breaks, or one that is no text, does not fill the terminal or
+// control it.
+func TestPrintShowsPartOfALongLine(t *testing.T) {
+	file := "p.json"
+	var l List
+	l.Errorf(MakePos(&file, 1, 3001), "x", "bad \x1b[2J key")
+	l.Errorf(MakePos(&file, 2, 3), "x", "at the end")
+	var b strings.Builder
+	Print(&b, l, func(string) []byte {
+		return []byte(strings.Repeat("µ", 1500) + "\x1bhere\xff" + strings.Repeat("-", 100_000) + "\nab\n")
+	})
+	want := "p.json:1:3001: bad \uFFFD[2J key [x]\n    " + strings.Repeat("µ", 40) + "\uFFFDhere\uFFFD" + strings.Repeat("-", 74) +
+		"\n    " + strings.Repeat(" ", 40) + "^\np.json:2:3: at the end [x]\n    ab\n      ^\n"
+	if b.String() != want {
+		t.Errorf("got\n%q\nwant\n%q", b.String(), want)
+	}
+}
+
 func TestDidYouMean(t *testing.T) {
 	names := []string{"ipv4", "ethernet", "udp"}
 	for in, want := range map[string]string{

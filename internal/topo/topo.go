@@ -116,15 +116,19 @@ type SwitchConfig struct {
 	// queue of a class that is not lossless. Zero means no limit.
 	EgressAlpha float64 `yaml:"egress_alpha" limits:"0..64"`
 	PFC         PFC     `yaml:"pfc"`
-	// Recirculation is the port whose packets pass the switch again. Keys left out
-	// have the values that the program's parameters or its scheme state.
+	// Recirculation is the port whose packets pass the switch again, in the fabric.
 	Recirculation Recirculation `yaml:"recirculation"`
 }
 
 // Recirculation is the recirculation port of a switch.
 type Recirculation struct {
-	Rate    vtime.Rate `yaml:"rate"`    // 100Gbps unless the scheme states another one
-	Latency vtime.Time `yaml:"latency"` // of one pass through an empty queue
+	// Rate is that of the port. Zero means rlb.recirculation_rate with RLB, 400Gbps
+	// with ConWeave, and 100Gbps otherwise.
+	Rate vtime.Rate `yaml:"rate"`
+	// Latency is that of one pass through an empty queue. Zero means rlb.pass_time
+	// with RLB, 1us with ConWeave, and none otherwise. RLB computes with both
+	// parameters: change them as well.
+	Latency vtime.Time `yaml:"latency"`
 	// OwnBuffer gives the packets that recirculate a buffer of their own, without a
 	// limit. PFC and the limits of other queues do not count them. In ConWeave's
 	// simulator, packets that wait at a leaf are in no buffer.
