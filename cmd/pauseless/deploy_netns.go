@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -187,7 +188,8 @@ func (d *deployment) applyArgs(file string, more ...string) []string {
 // describe prints the hosts and switches, and commands to start with.
 func (d *deployment) describe(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, d.lab.Plan.ScaleText())
+	scale := strings.TrimSpace(d.lab.Plan.ScaleText() + "\n" + d.lab.RealTimes())
+	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, scale)
 	p := newPrinter(out, false)
 	hosts := p.table("", inTable("host"), inTable("address"), inTable("namespace"), inTable("at"))
 	for _, h := range d.lab.Plan.Hosts {

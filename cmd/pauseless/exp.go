@@ -124,8 +124,8 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	if f.scale != scenario.Small && f.scale != scenario.Paper {
 		return nil, usageErrorf(cmd, "--scale is %q, want %s or %s", f.scale, scenario.Small, scenario.Paper)
 	}
-	if f.seeds < 0 {
-		return nil, usageErrorf(cmd, "--seeds is %d, want at least 1", f.seeds)
+	if f.seeds < 0 || f.seeds > 100_000 {
+		return nil, usageErrorf(cmd, "--seeds is %d, want from 1 to 100000", f.seeds)
 	}
 	if slices.Equal(args, []string{"all"}) {
 		args = exp.Names()
@@ -215,6 +215,16 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 				}
 			}
 			return nil
+		}
+		if keep != "" {
+			if err := checkFolder(keep); err != nil {
+				return err
+			}
+		}
+		if earlier != "" {
+			if _, err := os.Stat(earlier); err != nil {
+				return fmt.Errorf("--earlier: %w", err)
+			}
 		}
 		plans, err := f.plans(cmd, args)
 		if err != nil {

@@ -59,6 +59,21 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	return program.Build(p)
 }
 
+// RealTimes names the times of the program that are not multiplied by the scale, since
+// they do not follow from the network, or returns "" if there are none.
+func (l *Lab) RealTimes() string {
+	var times []string
+	for _, p := range l.Program.Manifest.Parameters {
+		if fixed := p.Given || strings.Trim(string(p.Default), "0123456789_") == ""; fixed && p.Unit == "ns" && p.Value > 0 {
+			times = append(times, p.Name+" "+(vtime.Time(p.Value)*vtime.Nanosecond).String())
+		}
+	}
+	if times == nil || l.Plan.Scale == 1 {
+		return ""
+	}
+	return "not multiplied (change them with set): " + strings.Join(times, ", ")
+}
+
 // FindSimpleSwitch returns the path of simple_switch_grpc. Place is a path as
 // for bmv2.Find, or empty.
 func FindSimpleSwitch(place string) (string, error) {

@@ -11,6 +11,31 @@ import (
 	"github.com/pauseless/pauseless/testbed/local"
 )
 
+// LetFlow's gap is a constant, and the extra time of ConWeave the time of some bytes.
+func TestTimesThatAreNotMultiplied(t *testing.T) {
+	for profile, want := range map[string]string{
+		"ecmp":     "",
+		"letflow":  "not multiplied (change them with set): letflow.gap 100us",
+		"conweave": "not multiplied (change them with set): conweave.idle 300us, conweave.wait 200us",
+	} {
+		p, err := gen.Builtin(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := local.New(parse(t, pair), local.Options{Kind: local.SoftSwitch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := local.Build(p, plan.Topology, plan.Kind, plan.Scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&local.Lab{Plan: plan, Program: program}).RealTimes(); got != want {
+			t.Errorf("%s: %q, want %q", profile, got, want)
+		}
+	}
+}
+
 // Either the softswitch sends PAUSE or a program with emulated PFC. Programs that
 // read PFC frames receive them.
 func TestOneFlowControlAtATime(t *testing.T) {

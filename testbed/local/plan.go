@@ -176,7 +176,10 @@ func (p *Plan) scale(pps int) error {
 		}
 	}
 	want := vtime.Rate(pps) * 8 * vtime.Rate(ReferencePacket/vtime.Byte)
-	if pps < 1 || want > slowest {
+	if pps < 1 {
+		return fmt.Errorf("%d packets/s are too few: give at least 1", pps)
+	}
+	if want > slowest {
 		return fmt.Errorf("%d packets/s of %v are more than the %v of a host's link: there is nothing to scale", pps, ReferencePacket, slowest)
 	}
 	p.Scale = max(1, int64(slowest/want))

@@ -62,6 +62,9 @@ func TestPortsServersAndHosts(t *testing.T) {
 }
 
 func TestInvalidPlans(t *testing.T) {
+	if _, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, PacketRate: -5}); err == nil || !strings.Contains(err.Error(), "-5 packets/s are too few") {
+		t.Errorf("a negative rate: %v", err)
+	}
 	if _, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, PacketRate: 6_000_000}); err == nil || !strings.Contains(err.Error(), "there is nothing to scale") {
 		t.Errorf("got %v", err)
 	}

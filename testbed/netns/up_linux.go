@@ -278,8 +278,7 @@ func Down(name string) error {
 		if _, err := os.Stat(Dir(name)); err == nil {
 			return os.RemoveAll(Dir(name)) // crashed before the first object
 		}
-		up, _ := List()
-		return fmt.Errorf("no network %s is up; there are: %v", name, up)
+		return fmt.Errorf("no network %s is up; `pauseless deploy list` shows those that are", name)
 	}
 	if err != nil {
 		return err
