@@ -14,13 +14,17 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
-// Store reads and writes the registers of one switch. All cells of an array
-// are read in one call.
+// Reader reads the registers of one switch. All cells of an array are read in one
+// call.
+type Reader interface {
+	Read(ctx context.Context, r *schema.Register) ([]uint64, error)
+}
+
+// Store reads and writes the registers of one switch.
 type Store interface {
+	Reader
 	// Backend names the protocol, as in "P4Runtime".
 	Backend() string
-	// Read returns all cells.
-	Read(ctx context.Context, r *schema.Register) ([]uint64, error)
 	// Set writes one value to the cells from first to last, both included.
 	Set(ctx context.Context, r *schema.Register, first, last int, value uint64) error
 	// Reset sets all cells to their initial value, zero.
@@ -41,7 +45,7 @@ type Array struct {
 }
 
 // Read reads an array, and adds the program's annotations of it.
-func Read(ctx context.Context, s Store, r *schema.Register) (Array, error) {
+func Read(ctx context.Context, s Reader, r *schema.Register) (Array, error) {
 	v, err := s.Read(ctx, r)
 	if err != nil {
 		return Array{}, err

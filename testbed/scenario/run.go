@@ -292,7 +292,7 @@ func after(t, interval vtime.Time) vtime.Time {
 func (r *runner) watch(ctx context.Context) error {
 	for _, s := range r.lab.Control.Sessions() {
 		for _, name := range r.watched {
-			a, err := s.ReadRegister(ctx, name)
+			a, err := r.lab.Register(ctx, s, name)
 			if err != nil {
 				return err
 			}
@@ -310,7 +310,7 @@ func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result
 	var all []result.Register
 	for _, s := range r.lab.Control.Sessions() {
 		for _, m := range prog.Manifest.Registers {
-			a, err := s.ReadRegister(ctx, m.Name)
+			a, err := r.lab.Register(ctx, s, m.Name)
 			if err != nil {
 				return nil, err
 			}

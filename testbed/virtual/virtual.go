@@ -12,18 +12,23 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/testbed/program"
 )
@@ -135,6 +140,43 @@ func (l *Lab) Close() error {
 
 // Switch returns the switch of a node, or nil for a host.
 func (l *Lab) Switch(node int) *softswitch.Switch { return l.switches[node] }
+
+// Register reads a register array of a session's switch by its name, as
+// Session.ReadRegister does, but from the switch's memory: over P4Runtime a million
+// cells take more than a second.
+func (l *Lab) Register(ctx context.Context, s *controlplane.Session, name string) (register.Array, error) {
+	sch, err := s.LoadSchema(ctx)
+	if err != nil {
+		return register.Array{}, err
+	}
+	r, err := sch.Register(name)
+	if err != nil {
+		return register.Array{}, fmt.Errorf("%s: %w", s.Name(), err)
+	}
+	return register.Read(ctx, memory{l.switches[l.cfg.Topology.NodeByName(s.Name()).ID]}, r)
+}
+
+// memory reads registers from a switch's memory.
+type memory struct{ sw *softswitch.Switch }
+
+// Read returns the first member of cells that are structs.
+func (m memory) Read(_ context.Context, r *schema.Register) ([]uint64, error) {
+	state := m.sw.State()
+	i := slices.IndexFunc(state.Registers, func(x *interp.Register) bool { return x.Info.Name == r.Full })
+	if i < 0 || r.Bits < 1 || r.Bits > 64 {
+		return nil, fmt.Errorf("the program has no register %s with numbers of up to 64 bits", r.Name)
+	}
+	x := state.Registers[i]
+	values := make([]uint64, x.Info.Size)
+	at := x.Info.Width - r.Bits // the first member has the highest bits
+	first := make([]uint64, x.Limbs())
+	for k := range values {
+		bitvec.Shr(first, x.Cell(k), uint64(at), false)
+		bitvec.Mask(first, r.Bits)
+		values[k] = first[0]
+	}
+	return values, nil
+}
 
 // newSwitch makes the node of a switch.
 func (l *Lab) newSwitch(n *topo.Node, network fabric.Network) (fabric.Node, error) {
