@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -16,7 +17,7 @@ import (
 // switchFile is the YAML file that describes a switch. Flags override it.
 type switchFile struct {
 	Name     string       `yaml:"name"`
-	DeviceID int          `yaml:"device_id"`
+	DeviceID int          `yaml:"device_id" limits:"0.."`
 	Program  string       `yaml:"program"`
 	P4Info   string       `yaml:"p4info"`
 	Entries  string       `yaml:"entries"`
@@ -32,7 +33,7 @@ type switchFile struct {
 	Buffer   struct {
 		Size         vtime.Size `yaml:"size"`
 		QueueBytes   vtime.Size `yaml:"queue_bytes"`
-		QueuePackets int        `yaml:"queue_packets"`
+		QueuePackets int        `yaml:"queue_packets" limits:"0.."`
 	} `yaml:"buffer"`
 	PFC   switchPFC `yaml:"pfc"`
 	Units struct {
@@ -63,7 +64,7 @@ type switchPort struct {
 type switchThresholds struct {
 	XOFF     vtime.Size `yaml:"xoff"`
 	XON      vtime.Size `yaml:"xon"`
-	Alpha    float64    `yaml:"alpha"`
+	Alpha    float64    `yaml:"alpha" limits:"0.."`
 	Reserve  vtime.Size `yaml:"reserve"`
 	Headroom vtime.Size `yaml:"headroom"`
 }
@@ -75,7 +76,7 @@ func (t switchThresholds) thresholds() softswitch.Thresholds {
 type switchPFC struct {
 	Lossless   []int            `yaml:"lossless"`
 	Thresholds switchThresholds `yaml:"thresholds"`
-	Quanta     int              `yaml:"quanta"`
+	Quanta     int              `yaml:"quanta" limits:"0..65535"`
 	Copy       bool             `yaml:"copy_to_pipeline"`
 	Classify   []dscpClass      `yaml:"classify"`
 }
@@ -94,8 +95,8 @@ func readSwitchFile(name string) (*switchFile, error) {
 		return nil, err
 	}
 	for i, p := range c.Ports {
-		if len(p.Weights) != 0 && len(p.Weights) != packet.Classes {
-			f.Errorf(fmt.Sprintf("ports.%d.weights", i), "port %d has %d weights, want one for each of %d queues", p.Number, len(p.Weights), packet.Classes)
+		if len(p.Weights) != 0 && (len(p.Weights) != packet.Classes || slices.Min(p.Weights) < 0) {
+			f.Errorf(fmt.Sprintf("ports.%d.weights", i), "port %d has the weights %v, want one of at least 0 for each of %d queues", p.Number, p.Weights, packet.Classes)
 		}
 	}
 	for i, class := range c.PFC.Lossless {
