@@ -143,6 +143,9 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 		if s.Name == "" || strings.ContainsAny(s.Name, `/\`) {
 			return nil, fmt.Errorf("%s: name is %q; results are kept in a folder of this name: give one without slashes", name, s.Name)
 		}
+		if slices.ContainsFunc(plans, func(p *exp.Plan) bool { return p.Scenario.Name == s.Name }) {
+			return nil, fmt.Errorf("%s: another experiment of this command is called %q, too, and has the same folder; give it another name", name, s.Name)
+		}
 		if f.seeds > 0 {
 			s.Reseed(f.seeds)
 			s.MaxSeeds = 0
