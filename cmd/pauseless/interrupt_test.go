@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 // A verb that Ctrl-C has ended says so, and what to do next.
@@ -33,6 +37,20 @@ func TestInterruptedVerbsSaySo(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*small")); len(left) > 0 {
 		t.Errorf("%v exist", left)
+	}
+}
+
+// Ctrl-C in the middle of a run, between two reads of a controller.
+func TestInterruptedReads(t *testing.T) {
+	s, err := scenario.Parse("demo.yaml", demoScenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	read := func(string, vtime.Time, register.Array) { cancel() }
+	if _, err := runScenario(ctx, s, scenario.Options{Threads: 1, Read: read}, io.Discard); err != errInterrupted {
+		t.Errorf("got %v", err)
 	}
 }
 

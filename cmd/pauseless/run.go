@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,7 +52,7 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 	}
 	runs, err := s.Run(ctx, o)
 	end()
-	if errors.Is(err, context.Canceled) {
+	if err != nil && ctx.Err() != nil { // err may be that of a call to a switch
 		err = errInterrupted
 	}
 	return runs, err
