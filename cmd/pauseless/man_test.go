@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,4 +56,39 @@ func TestManualPages(t *testing.T) {
 		}
 	}
 	visit(root)
+}
+
+// Commands in the documents have only flags that exist.
+func TestFlagsInDocuments(t *testing.T) {
+	span := regexp.MustCompile("(?m)(?:^    |`|^)(?:sudo )?(?:pauseless )?([a-z]+ [^`\n|&#]*--[^`\n|&#]*)")
+	flag := regexp.MustCompile("(?:^| )--([a-z][a-z0-9-]*)")
+	n := 0
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md", "../../gen/schemes/*/*.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range span.FindAllStringSubmatch(string(text), -1) {
+				root := newRootCmd()
+				cmd, _, err := root.Find(strings.Fields(m[1]))
+				if err != nil || cmd == root {
+					continue // another program
+				}
+				for _, f := range flag.FindAllStringSubmatch(m[1], -1) {
+					n++
+					if cmd.Flags().Lookup(f[1]) == nil && cmd.InheritedFlags().Lookup(f[1]) == nil && f[1] != "help" {
+						t.Errorf("%s: %q: %s has no flag --%s", page, m[1], cmd.CommandPath(), f[1])
+					}
+				}
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d flags were found", n)
+	}
 }
