@@ -59,7 +59,7 @@ func takeDown(cmd *cobra.Command, args []string) error {
 		return usageErrorf(cmd, "give the name of a network; `pauseless deploy list` shows them")
 	}
 	name := args[0]
-	if _, err := os.Stat(name); err == nil {
+	if info, err := os.Stat(name); filepath.Ext(name) != "" || err == nil && info.Mode().IsRegular() {
 		t, err := topo.Read(name)
 		if err != nil {
 			return err
