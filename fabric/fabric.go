@@ -225,7 +225,7 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 		if tn.Kind == topo.Switch {
 			impl, err := newSwitch(tn, n)
 			if err != nil {
-				return fmt.Errorf("switch %s: %w", tn.Name, err)
+				return err // which names the switch
 			}
 			n.impl = impl
 			if l, ok := impl.(Controlled); ok {

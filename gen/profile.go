@@ -231,6 +231,9 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 		if err == nil && (v < d.Least || d.Most != 0 && v > d.Most) {
 			err = fmt.Errorf("%s is out of bounds: from %g to %g, in %s", p.Set[key], d.Least, d.Most, d.Unit)
 		}
+		if most := float64(manifest.MaxSpan * p.Units.Time.Length() / vtime.Nanosecond); err == nil && d.Unit == "ns" && v > most {
+			err = fmt.Errorf("%s is more than %s, the longest time of programs that count %s", p.Set[key], amount(most, d.Unit), p.Units.Time.Name())
+		}
 		if err != nil {
 			errorf("set."+key, "%s: %v", key, err)
 			continue

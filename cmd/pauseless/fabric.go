@@ -192,6 +192,9 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dia
 	if step := c.Hosts.CC.PINT.Step; step != 0 && kit.Telemetry == cc.Digest {
 		p.Set["pint.step"] = fmt.Sprint(step)
 	}
+	if err := t.CheckBuffer(); err != nil && p.Choice("pfc") != "emulated" {
+		return nil, 0, fmt.Errorf("%s: %w", topologyFile, err)
+	}
 	s, err := scenario.New(filepath.Base(flowFile), t, p, flows, c.Hosts, c.Stop)
 	if err != nil {
 		return nil, 0, err

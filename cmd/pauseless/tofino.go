@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/compiler/lower"
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
@@ -54,6 +55,9 @@ fits into the stages: see "pauseless tofino build".`,
 				r, list := compiler.CheckTNA(compiler.Options{File: f})
 				if r.Set.Includes("v1model.p4") && !r.Set.Includes("tna.p4") {
 					return fmt.Errorf("%s is a program for v1model, not for a Tofino; `pauseless gen --target tna` writes programs for a Tofino", f)
+				}
+				if list.Err() == nil && r.Types.Main == nil {
+					list.Errorf(diag.FilePos(f), lower.CodeNoMain, "the program has no package instance named main, as in Switch(pipe) main; of tna.p4")
 				}
 				all = append(all, list...)
 			}

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,7 +27,7 @@ func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
 }
 
 // noArgs returns a usage error if there are arguments. For a command that has
-// verbs, the error suggests one of them.
+// verbs, the error suggests one of them, or lists them.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -39,7 +41,29 @@ func noArgs(cmd *cobra.Command, args []string) error {
 			verbs = append(verbs, c.Name())
 		}
 	}
-	return usageErrorf(cmd, "no verb %q%s", args[0], diag.DidYouMean(args[0], verbs))
+	like := diag.DidYouMean(args[0], verbs)
+	if like == "" {
+		like = ", want one of " + strings.Join(verbs, ", ")
+	}
+	return usageErrorf(cmd, "no verb %q%s", args[0], like)
+}
+
+// strict makes cobra's own commands help and completion return an error for a
+// name that does not exist.
+func strict(root *cobra.Command, args []string) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				topic, rest, err := root.Find(args)
+				return cmp.Or(err, noArgs(topic, rest))
+			}
+		}
+	}
 }
 
 // atLeastOne is a flag with a number of at least 1.
@@ -75,6 +99,17 @@ func keepInputs(cmd *cobra.Command, out ...string) error {
 		}
 	}
 	return nil
+}
+
+// shellWord returns a word as a shell reads it, quoted if necessary.
+func shellWord(s string) string {
+	special := func(r rune) bool {
+		return !strings.ContainsRune("-_./:@%+=,", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	if s != "" && !strings.ContainsFunc(s, special) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // Set by the linker for releases.

@@ -5,6 +5,7 @@ package manifest
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -136,6 +137,9 @@ func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg
 		}
 		if v < 0 || v >= 1<<63 {
 			return nil, fmt.Errorf("table %s of %s, argument %s: %q is %v, which is not an argument of an action", table, m.Program, a.Name, a.Value, v)
+		}
+		if strings.HasPrefix(string(a.Value), "span(") && v > MaxSpan {
+			return nil, fmt.Errorf("table %s of %s, argument %s: %s is %.0f %s, and the longest time of a program is %d: lower the parameter, or use microseconds, target: {time: us}", table, m.Program, a.Name, a.Value, v, m.Units.Time.Name(), MaxSpan)
 		}
 		args = append(args, Arg{a.Name, uint64(v)})
 	}

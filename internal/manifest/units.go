@@ -39,6 +39,11 @@ func (u Units) Span(ns float64) uint64 {
 	return atLeastOne(ns * float64(vtime.Nanosecond) / float64(u.Time.Length()))
 }
 
+// MaxSpan is the longest time that programs can use, in units of the target. Their
+// clocks have 32 bits, they add two such times, and compare by the sign of a
+// difference.
+const MaxSpan = 1<<30 - 1
+
 // Queue converts bytes to the target's unit of queue depth. If the unit is
 // packets, each counts as mtu bytes.
 func (u Units) Queue(bytes float64, mtu vtime.Size) uint64 {

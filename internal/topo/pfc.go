@@ -99,6 +99,22 @@ func (t *Topology) Shared(n *Node) vtime.Size {
 	return shared
 }
 
+// CheckBuffer returns an error if the headroom and reserve of a switch's ports fill
+// its buffer.
+func (t *Topology) CheckBuffer() error {
+	size := t.Switch.Buffer
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if n.Kind != Switch || size == 0 || t.Switch.PFC.Off {
+			continue
+		}
+		if left := t.Shared(n); left <= 0 {
+			return fmt.Errorf("switch %s: headroom and reserve of all ports take %v of a buffer of %v: it must be larger, or the links fewer, slower or shorter", n.Name, size-left, size)
+		}
+	}
+	return nil
+}
+
 // DropAdvice returns advice for a run in which packets of a lossless class were
 // dropped. Thresholds cannot be the cause: if they add up to more than the buffer,
 // ports are paused when it is full, and the headroom takes the rest. The headroom

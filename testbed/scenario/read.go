@@ -378,6 +378,16 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 		f.Errorf(blame(c.Set, err), "%v", err)
 		return
 	}
+	if c.net != nil && p.Choice("pfc") != "emulated" {
+		key, file := "network.switch.buffer", ""
+		if c.Topology != "" {
+			key, file = "topology", c.Topology+": "
+		}
+		if err := c.net.CheckBuffer(); err != nil {
+			f.Errorf(key, "%s%v", file, err)
+			return
+		}
+	}
 	if dynamic := p.Choice("thresholds") == "dynamic"; c.net != nil && !c.net.Switch.PFC.Off && dynamic && c.target == program.V1Model {
 		switch alpha := c.net.Switch.PFC.Alpha; {
 		case alpha == 0:

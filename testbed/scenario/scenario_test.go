@@ -199,6 +199,7 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
 		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill does not support the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
+		{"buffer: 2MB", "buffer: 90KB", "small.yaml:5:20: switch l1: headroom and reserve of all ports take 99540B of a buffer of 90KB: it must"},
 		{"until:", "paths: {h9: 1}\nuntil:", "no host is called \"h9\""},
 		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},
 		{"until:", "judge: [3]\nuntil:", "there is no part 3 of traffic"},
