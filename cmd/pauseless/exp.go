@@ -96,10 +96,13 @@ func newExpListCmd() *cobra.Command {
 	return cmd
 }
 
+const expOutput = "what to print: table, or json: an object, or an array if several experiments are named"
+
 // expFlags are the flags that select experiments and the store of their runs.
 type expFlags struct {
 	scale, store string
 	seeds        int
+	several      bool // the command line names several experiments, or all
 }
 
 func (f *expFlags) add(cmd *cobra.Command) {
@@ -127,8 +130,9 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	if f.seeds < 0 || f.seeds > 100_000 {
 		return nil, usageErrorf(cmd, "--seeds is %d, want from 1 to 100000", f.seeds)
 	}
+	f.several = len(args) > 1
 	if slices.Equal(args, []string{"all"}) {
-		args = exp.Names()
+		args, f.several = exp.Names(), true
 	}
 	var plans []*exp.Plan
 	for _, name := range args {
@@ -139,7 +143,7 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 		if err != nil {
 			return nil, err
 		}
-		command := fmt.Sprintf("pauseless exp run %s --scale %s", name, f.scale)
+		command := fmt.Sprintf("pauseless exp run %s --scale %s", shellWord(name), f.scale)
 		if s.Name == "" || strings.ContainsAny(s.Name, `/\`) {
 			return nil, fmt.Errorf("%s: name is %q; results are kept in a folder of this name: give one without slashes", name, s.Name)
 		}
@@ -158,6 +162,35 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 		plans = append(plans, p)
 	}
 	return plans, nil
+}
+
+// todo says that no run of a plan is done, and which command executes them.
+func todo(cmd *cobra.Command, p *exp.Plan) string {
+	command := p.Command
+	for _, name := range []string{"store", "schemes"} {
+		if f := cmd.Flag(name); f.Changed {
+			command += " --" + name + " " + shellWord(f.Value.String())
+		}
+	}
+	return fmt.Sprintf("no run is done; `%s` executes them", command)
+}
+
+// writeJSON prints the outcome of one experiment as an object, and those of several
+// as an array.
+func (f *expFlags) writeJSON(w io.Writer, outcomes []*result.Outcome) error {
+	if !f.several {
+		return outcomes[0].WriteJSON(w)
+	}
+	before := "["
+	for _, o := range outcomes {
+		io.WriteString(w, before)
+		if err := o.WriteJSON(w); err != nil {
+			return err
+		}
+		before = ","
+	}
+	_, err := io.WriteString(w, "]\n")
+	return err
 }
 
 // errInterrupted is the error of a verb that Ctrl-C has ended.
@@ -192,7 +225,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	fl := cmd.Flags()
 	show := fl.Bool("print", false, "print the file instead of running it")
 	all := fl.Bool("all-metrics", false, "print every metric")
-	fl.StringVarP(&output, "output", "o", "table", "what to print: table or json")
+	fl.StringVarP(&output, "output", "o", "table", expOutput)
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
 	fl.StringVar(&earlier, "earlier", "", "folder with outcomes that --keep wrote; of their runs only one is made again, as a check that it has the same result")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
@@ -286,12 +319,12 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 			return err
 		}
 		unfinished := 0
-		for _, out := range outcomes {
-			if output == "json" {
-				if err := out.WriteJSON(cmd.OutOrStdout()); err != nil {
-					return err
-				}
+		if output == "json" {
+			if err := f.writeJSON(cmd.OutOrStdout(), outcomes); err != nil {
+				return err
 			}
+		}
+		for _, out := range outcomes {
 			for _, r := range out.Runs {
 				if r.State != result.Done {
 					unfinished++
@@ -494,7 +527,7 @@ func newExpShowCmd() *cobra.Command {
 	}
 	f.add(cmd)
 	all := cmd.Flags().Bool("all-metrics", false, "print every metric")
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "what to print: table or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", expOutput)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if output != "table" && output != "json" {
 			return usageErrorf(cmd, "--output is %q, want table or json", output)
@@ -504,20 +537,18 @@ func newExpShowCmd() *cobra.Command {
 			return err
 		}
 		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
+		var outcomes []*result.Outcome
 		for _, p := range plans {
 			s, err := p.Status(store, 1)
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				if err := s.Outcome.WriteJSON(w); err != nil {
-					return err
-				}
+			if outcomes = append(outcomes, s.Outcome); output == "json" {
 				continue
 			}
 			fmt.Fprintf(w, "%s: %s\n", p.Scenario.Name, p.Scenario.Summary)
 			if s.Done == 0 {
-				fmt.Fprintf(w, "no run is done; `%s` executes them\n", p.Command)
+				fmt.Fprintln(w, todo(cmd, p))
 				continue
 			}
 			if left := s.Left + s.Failed + s.Asked + len(s.Running); left > 0 {
@@ -526,6 +557,9 @@ func newExpShowCmd() *cobra.Command {
 			if err := s.Outcome.Table(w, *all); err != nil {
 				return err
 			}
+		}
+		if output == "json" {
+			return f.writeJSON(w, outcomes)
 		}
 		return nil
 	}
@@ -561,7 +595,7 @@ read them with DuckDB, pandas and R.`,
 				return err
 			}
 			if s.Done == 0 {
-				return fmt.Errorf("%s: no run is done; `%s` executes them", p.Scenario.Name, p.Command)
+				return fmt.Errorf("%s: %s", p.Scenario.Name, todo(cmd, p))
 			}
 			to, o := cmp.Or(dir, f.dir(p)), s.Outcome
 			if err := writeOutcome(to, p, store, o); err != nil {

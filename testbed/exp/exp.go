@@ -12,12 +12,15 @@
 package exp
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
@@ -27,7 +30,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Names returns the names of all experiments in order.
+// Names returns the names of all experiments: a figure before its variants, and
+// figure 2 before figure 10.
 func Names() []string {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -37,7 +41,15 @@ func Names() []string {
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
 	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sortKey(a), sortKey(b)) })
 	return names
+}
+
+var number = regexp.MustCompile(`\d+`)
+
+// sortKey is a name with its numbers filled up with zeros.
+func sortKey(name string) string {
+	return number.ReplaceAllStringFunc(name, func(n string) string { return strings.Repeat("0", 4-len(n)) + n })
 }
 
 // Source returns the scenario of an experiment as text.

@@ -143,3 +143,34 @@ func equalVerdicts(a, b []result.Judged) bool {
 func same(a, b result.Num) bool {
 	return a == b || math.IsNaN(float64(a)) && math.IsNaN(float64(b))
 }
+
+// A figure comes before its variants, and figure 3 before figure 10.
+func TestNamesAreInOrder(t *testing.T) {
+	names, last := Names(), -1
+	for _, name := range []string{"clb-fig4", "clb-fig10", "clb-fig10-growth", "pbfs-fig5", "rlb-fig3", "rlb-fig3-all-paths", "rlb-fig4a", "rlb-fig4a-unthrottled", "rlb-fig4b", "rlb-fig10"} {
+		i := slices.Index(names, name)
+		if i <= last {
+			t.Errorf("%s is number %d, and the one before it number %d", name, i, last)
+		}
+		last = i
+	}
+}
+
+// An endless flow counts with its host's rate, and flows that start within a short
+// time with the time that links need for them.
+func TestOfferedLoadsInWords(t *testing.T) {
+	s, err := LoadAt("clb-fig4", scenario.Small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Plan{Scenario: s}
+	loads, err := p.Loads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "offered load at nic go-back-n, of flows that start within 1.52 ms: host to leaf 0.45, leaf to host 0.45, leaf to spine 0.36, spine to leaf 0.36\n" +
+		"note: l2 to r3 needs 2.38 ms to carry these flows"
+	if lines := LoadLines(p, loads); len(lines) != 2 || lines[0] != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), want)
+	}
+}

@@ -238,7 +238,8 @@ func (p *Plan) Loads() ([]result.Load, error) {
 }
 
 // LoadLines describes the offered loads in words, with a warning where they
-// exceed the links' capacity.
+// exceed the links' capacity in a window, or the time that links need for flows
+// that start in a shorter time.
 func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 	for i := 0; i < len(loads); {
 		text, over := "offered load", ""
@@ -249,12 +250,19 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 			}
 			text += " at " + strings.Join(parts, ", ")
 		}
+		if us := loads[i].OverUS; us > 0 {
+			text += fmt.Sprintf(", of flows that start within %.3g ms", us/1000)
+		}
 		text += ":"
 		j := i
 		for ; j < len(loads) && slices.Equal(loads[j].Point, loads[i].Point); j++ {
 			l := &loads[j]
 			text += fmt.Sprintf(" %s %.2f,", l.Tier, l.Mean)
-			switch {
+			switch ms := l.OverUS / 1000; {
+			case l.Mean > 1 && ms > 0:
+				over += fmt.Sprintf("\nnote: links from %s need %.3g ms on average to carry these flows", l.Tier, l.Mean*ms)
+			case l.Max > 1 && ms > 0:
+				over += fmt.Sprintf("\nnote: %s needs %.3g ms to carry these flows", l.Where, l.Max*ms)
 			case l.Mean > 1:
 				over += fmt.Sprintf("\nwarning: links from %s are offered %.2f of what they carry: no steady state", l.Tier, l.Mean)
 			case l.Max > 1:

@@ -118,6 +118,9 @@ type Load struct {
 	Mean  float64  `json:"mean"`
 	Max   float64  `json:"max"`
 	Where string   `json:"where"` // the link with the greatest load
+	// OverUS is the time in µs in which flows start, if the scenario has no window.
+	// Links may carry the flows in a longer time.
+	OverUS float64 `json:"over_us,omitempty"`
 }
 
 // States of a run.

@@ -5,6 +5,7 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -309,5 +310,32 @@ measure: 60ms
 	}
 	if b.String() != "host to leaf\nleaf to host\nleaf to spine\nspine to leaf\n" {
 		t.Errorf("tiers\n%s", &b)
+	}
+}
+
+// A flow that lasts until the end loads its host's link fully, and shares it with
+// others of the host; its nominal size has no effect.
+func TestOfferedLoadOfLastingFlows(t *testing.T) {
+	const text = `name: s
+network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}}
+profile: ecmp
+traffic:
+- long: {from: h1, to: h3}
+- long: {from: h1, to: h4}
+- long: {from: h2, to: h4, start: 50us}
+`
+	for more, want := range map[string][3]float64{ // mean of hosts' links, of the spine's, and the time
+		"- burst: {from: h4, to: h1, flows: 1, size: 1KB, start: 100us}\n": {1.5 / 4, 1.5 / 2, 100},
+		"measure: 100us\nuntil: 100us\n":                                   {1.5 / 4, 1.5 / 2, 0},
+	} {
+		loads, err := mustParse(t, text+more, Paper).Cases()[0].Loads(1)
+		if err != nil || len(loads) != 4 {
+			t.Fatalf("%q: %v, %v", more, loads, err)
+		}
+		for i, mean := range []float64{want[0], want[0], want[1], want[1]} {
+			if l := loads[i]; math.Abs(l.Mean-mean) > 1e-9 || l.OverUS != want[2] {
+				t.Errorf("%q: %s: mean %v over %v us, want %v over %v us", more, l.Tier, l.Mean, l.OverUS, mean, want[2])
+			}
+		}
 	}
 }

@@ -19,8 +19,9 @@ import (
 // Loads returns the load that the traffic of a seed offers to the links of each
 // tier, assuming that every switch divides it evenly over all shortest paths. It is
 // the bytes of the flows that start in the window, with their headers, divided by
-// the length of the window and the links' rates. Without a window, the time in
-// which flows start is used; traffic that starts all at once has no load.
+// the length of the window and the links' rates. Flows that last until the end
+// share the rate of their host's link. Without a window, the time in which flows
+// start is used, and Load.OverUS has it; traffic that starts all at once has no load.
 func (c *Case) Loads(seed uint64) ([]result.Load, error) {
 	flows, from, until, err := c.loading(seed)
 	if err != nil || until <= from {
@@ -30,10 +31,21 @@ func (c *Case) Loads(seed uint64) ([]result.Load, error) {
 	type pair struct{ src, dst int }
 	bytes := make(map[pair]float64)
 	wire := float64(c.Hosts.MTU+roce.DataOverhead+c.Hosts.Overhead) / float64(c.Hosts.MTU)
+	lasting := make(map[int]float64) // flows that last until the end, by host
+	for i := range flows {
+		if lasts(&flows[i]) {
+			lasting[flows[i].Src]++
+		}
+	}
 	for i := range flows {
 		f := &flows[i]
-		if f.Start >= from && f.Start < until {
-			bytes[pair{f.Src, f.Dst}] += float64(f.Size) * wire
+		switch p := (pair{f.Src, f.Dst}); {
+		case f.Start >= until:
+		case lasts(f):
+			rate := t.Links[t.Nodes[f.Src].Ports[0].Link].Rate
+			bytes[p] += float64(rate) / 8 * (until - max(f.Start, from)).Seconds() / lasting[f.Src]
+		case f.Start >= from:
+			bytes[p] += float64(f.Size) * wire
 		}
 	}
 	load := make([][2]float64, len(t.Links)) // bytes by link, from A and from B
@@ -46,8 +58,17 @@ func (c *Case) Loads(seed uint64) ([]result.Load, error) {
 		}
 		spread(t, trees[p.dst], p.src, p.dst, bytes[p], load)
 	}
-	return tiers(t, load, (until - from).Seconds()), nil
+	all := tiers(t, load, (until - from).Seconds())
+	for i := range all {
+		if !c.Open() {
+			all[i].OverUS = until.Seconds() * 1e6
+		}
+	}
+	return all, nil
 }
+
+// lasts reports whether a flow is larger than any run can send.
+func lasts(f *fabric.Flow) bool { return f.Size >= 8e9 }
 
 // loading returns the flows that loads are computed from and the time they
 // start in.
@@ -124,7 +145,7 @@ func (c *Case) Volume(seed uint64) (float64, error) {
 	}
 	var sum float64
 	for i := range flows {
-		if f := &flows[i]; f.Size < 8e9 {
+		if f := &flows[i]; !lasts(f) {
 			sum += float64(f.Size)
 		} else {
 			sum += float64(c.net.Links[0].Rate) / 8 * (until - from).Seconds()
