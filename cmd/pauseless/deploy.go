@@ -4,8 +4,10 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
@@ -124,6 +126,18 @@ func (d *deployment) switchKind(cmd *cobra.Command) (local.Kind, error) {
 		return "", usageErrorf(cmd, "--switch is softswitch or bmv2, not %q", d.kind)
 	}
 	return kind, nil
+}
+
+// untilGone ends the command's context also when its output is no longer read, or its
+// terminal is closed, so that it removes what it has built. It returns the end of this.
+func untilGone(cmd *cobra.Command) func() {
+	ends := []os.Signal{syscall.SIGPIPE}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), ends...)
+	cmd.SetContext(ctx)
+	return stop
 }
 
 // networkName returns the topology's name or, if it has none, its file's.

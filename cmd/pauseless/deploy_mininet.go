@@ -49,9 +49,11 @@ crash.`,
 				return err
 			}
 			if write {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s\nrun it with: sudo %s\n", d.lab.Plan.ScaleText(), file)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s\nrun it with: sudo %s\n", d.scale(), file)
 				return nil
 			}
+			fmt.Fprintln(cmd.ErrOrStderr(), d.scale())
+			defer untilGone(cmd)()
 			run := exec.CommandContext(cmd.Context(), file)
 			if test {
 				run.Args = append(run.Args, "--test")
@@ -87,7 +89,9 @@ func (d *deployment) writeScript(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	recirculation, pps := d.lab.RecirculationPort()
 	text, err := mininet.Script(mininet.Config{
+		Recirculation: recirculation, RecirculationPPS: pps,
 		Name: d.name, Plan: d.lab.Plan, Program: d.lab.Program.Name, QueuePackets: d.lab.QueuePackets(),
 		Command: func(s *local.Switch) ([]string, error) {
 			program, args, err := d.lab.Command(s, dir)

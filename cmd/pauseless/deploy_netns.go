@@ -44,6 +44,7 @@ with pauseless deploy capture.`,
 			if err := d.read(cmd, args); err != nil {
 				return err
 			}
+			defer untilGone(cmd)()
 			return d.runNetns(cmd, detach)
 		},
 	}
@@ -185,11 +186,15 @@ func (d *deployment) applyArgs(file string, more ...string) []string {
 	return append(args, more...)
 }
 
+// scale describes the scale, and what is not as in the topology.
+func (d *deployment) scale() string {
+	return strings.TrimSpace(d.lab.Plan.ScaleText() + "\n" + d.lab.Differences())
+}
+
 // describe prints the hosts and switches, and commands to start with.
 func (d *deployment) describe(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
-	scale := strings.TrimSpace(d.lab.Plan.ScaleText() + "\n" + d.lab.RealTimes())
-	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, scale)
+	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, d.scale())
 	p := newPrinter(out, false)
 	hosts := p.table("", inTable("host"), inTable("address"), inTable("namespace"), inTable("at"))
 	for _, h := range d.lab.Plan.Hosts {

@@ -79,6 +79,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	if d.name == "" {
 		d.name = networkName(s.Name, file)
 	}
+	defer untilGone(cmd)()
 	errs := cmd.ErrOrStderr()
 	o := live.Options{
 		Name:  d.name,

@@ -28,6 +28,7 @@ type switchFile struct {
 	CPUPort  int          `yaml:"cpu_port"`
 	DropPort int          `yaml:"drop_port"`
 	Seed     int          `yaml:"seed"`
+	Passes   int          `yaml:"max_passes" limits:"0.."`
 	Memory   vtime.Size   `yaml:"memory"`
 	Share    float64      `yaml:"control_share"`
 	Buffer   struct {
@@ -57,6 +58,7 @@ type switchPort struct {
 	Rate     vtime.Rate       `yaml:"rate"`
 	Internal bool             `yaml:"internal"`
 	Latency  vtime.Time       `yaml:"latency"`
+	Own      bool             `yaml:"own_buffer"`
 	Weights  []int            `yaml:"weights"`
 	PFC      switchThresholds `yaml:"pfc"`
 }
@@ -115,7 +117,7 @@ func readSwitchFile(name string) (*switchFile, error) {
 // config returns the switch's own configuration, with the links of its ports.
 func (c *switchFile) config() (softswitch.Config, []port.Spec, error) {
 	cfg := softswitch.Config{
-		Name: c.Name, DeviceID: uint64(c.DeviceID), CPUPort: c.CPUPort, DropPort: c.DropPort, Seed: uint64(c.Seed),
+		Name: c.Name, DeviceID: uint64(c.DeviceID), CPUPort: c.CPUPort, DropPort: c.DropPort, Seed: uint64(c.Seed), MaxPasses: c.Passes,
 		Buffer: softswitch.Buffer{Size: c.Buffer.Size, QueueBytes: c.Buffer.QueueBytes, QueuePackets: c.Buffer.QueuePackets},
 		PFC:    softswitch.PFC{Thresholds: c.PFC.Thresholds.thresholds(), Quanta: uint16(c.PFC.Quanta), CopyToPipeline: c.PFC.Copy},
 		Units:  softswitch.Units{Time: c.Units.Time, Depth: c.Units.Depth},
@@ -131,7 +133,7 @@ func (c *switchFile) config() (softswitch.Config, []port.Spec, error) {
 	}
 	var specs []port.Spec
 	for _, p := range c.Ports {
-		sp := softswitch.Port{Number: p.Number, Rate: p.Rate, Overhead: softswitch.EthernetOverhead, Internal: p.Internal, Latency: p.Latency,
+		sp := softswitch.Port{Number: p.Number, Rate: p.Rate, Overhead: softswitch.EthernetOverhead, Internal: p.Internal, Latency: p.Latency, OwnBuffer: p.Own,
 			PFC: p.PFC.thresholds(), MAC: packet.MAC{2, 0, 0, 0, byte(p.Number >> 8), byte(p.Number)}}
 		copy(sp.Weights[:], p.Weights)
 		cfg.Ports = append(cfg.Ports, sp)

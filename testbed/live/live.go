@@ -105,7 +105,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 		return nil, err
 	}
 	lab := &local.Lab{Plan: plan, Program: program, Pauseless: o.Pauseless, SimpleSwitch: o.SimpleSwitch}
-	if text := lab.RealTimes(); text != "" {
+	if text := lab.Differences(); text != "" {
 		o.Say(text)
 	}
 	n, err := up(ctx, lab, o)

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -29,10 +30,6 @@ type Lab struct {
 	Pauseless, SimpleSwitch string
 }
 
-// RecirculationRate is the rate of the recirculation port in the topology; the
-// real one is lower by the scale.
-const RecirculationRate = 100 * vtime.Gbps
-
 // Build compiles a profile for a network, a kind of switch and a scale. For
 // BMv2, which counts in µs and packets and has no PFC, it changes the profile's
 // units and lets the program emulate PFC. It returns the errors of the profile
@@ -51,7 +48,7 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 		if p.Set == nil {
 			p.Set = make(map[string]string)
 		}
-		p.Set[rate] = (RecirculationRate / vtime.Rate(scale)).String()
+		p.Set[rate] = (cmp.Or(t.Switch.Recirculation.Rate, program.RecirculationRate) / vtime.Rate(scale)).String()
 	}
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -59,9 +56,18 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	return program.Build(p)
 }
 
-// RealTimes names the times of the program that are not multiplied by the scale, since
-// they do not follow from the network, or returns "" if there are none.
-func (l *Lab) RealTimes() string {
+// Differences names what is not as in the topology, or returns "": times of the
+// program that are not multiplied by the scale, since they do not follow from the
+// network, and settings that BMv2 does not have.
+func (l *Lab) Differences() string {
+	text := l.realTimes()
+	if c := l.Plan.Topology.Switch.Recirculation; l.Plan.Kind == BMv2 && l.Program.Manifest.RecirculationPort != 0 && (c.Latency > 0 || c.OwnBuffer) {
+		text = strings.TrimSpace(text + "\nwarning: BMv2 ignores switch.recirculation.latency and own_buffer; the queue of packets that recirculate is as long as the others")
+	}
+	return text
+}
+
+func (l *Lab) realTimes() string {
 	var times []string
 	for _, p := range l.Program.Manifest.Parameters {
 		if fixed := p.Given || strings.Trim(string(p.Default), "0123456789_") == ""; fixed && p.Unit == "ns" && p.Value > 0 {
@@ -114,7 +120,11 @@ func (l *Lab) QueuePackets() int { return int(l.Plan.Topology.Switch.Buffer / Re
 // RecirculationPort returns the recirculation port, or 0, and its rate in packets
 // of ReferencePacket per second.
 func (l *Lab) RecirculationPort() (port int, pps int64) {
-	return l.Program.Manifest.RecirculationPort, packetsPerSecond(RecirculationRate / vtime.Rate(l.Plan.Scale))
+	return l.Program.Manifest.RecirculationPort, packetsPerSecond(l.recirculation().Rate)
+}
+
+func (l *Lab) recirculation() topo.Recirculation {
+	return program.Recirculation(l.Program.Manifest, l.Plan.Topology.Switch.Recirculation, l.Plan.Scale)
 }
 
 // Targets returns the addresses of the switches' servers.
@@ -147,6 +157,8 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		Link     string `yaml:"link,omitempty"`
 		Rate     string `yaml:"rate"`
 		Internal bool   `yaml:"internal,omitempty"`
+		Latency  string `yaml:"latency,omitempty"`
+		Own      bool   `yaml:"own_buffer,omitempty"`
 	}
 	type class struct {
 		DSCP  int `yaml:"dscp"`
@@ -158,12 +170,16 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		ports = append(ports, port{Number: p.Number, Link: "if:" + p.Interface, Rate: p.Rate.String()})
 	}
 	if m.RecirculationPort != 0 {
-		ports = append(ports, port{Number: m.RecirculationPort, Internal: true, Rate: (RecirculationRate / vtime.Rate(l.Plan.Scale)).String()})
+		r := l.recirculation()
+		ports = append(ports, port{Number: m.RecirculationPort, Internal: true, Rate: r.Rate.String(), Latency: r.Latency.String(), Own: r.OwnBuffer})
 	}
 	file := map[string]any{
 		"name": s.Name, "device_id": l.deviceID(s), "grpc": s.GRPC, "http": s.Metrics, "ports": ports,
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
+	}
+	if n := program.MaxPasses(m); n > 0 {
+		file["max_passes"] = n
 	}
 	// A program with emulated PFC runs without the switch's, as on BMv2.
 	if c := t.Switch.PFC; !c.Off && !m.Has("pfc_emulated") {

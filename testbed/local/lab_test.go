@@ -30,7 +30,7 @@ func TestTimesThatAreNotMultiplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&local.Lab{Plan: plan, Program: program}).RealTimes(); got != want {
+		if got := (&local.Lab{Plan: plan, Program: program}).Differences(); got != want {
 			t.Errorf("%s: %q, want %q", profile, got, want)
 		}
 	}
@@ -69,6 +69,66 @@ func TestOneFlowControlAtATime(t *testing.T) {
 		}
 		if got := strings.Contains(string(text), "copy_to_pipeline: true"); got != want.copies {
 			t.Errorf("%s: the program receives PFC frames: %v, want %v", profile, got, want.copies)
+		}
+	}
+}
+
+// The recirculation port is that of the topology, slower by the scale, or that of
+// the program; RLB's program computes with its rate. What BMv2 cannot do is a warning.
+func TestRecirculationOfTheTopology(t *testing.T) {
+	const given = "\nswitch: {recirculation: {rate: 200Gbps, latency: 10ns, own_buffer: true}}"
+	for _, c := range []struct {
+		profile, more string
+		kind          local.Kind
+		want          []string // in the configuration, or the warning
+		pps           int64
+	}{
+		{"conweave", "", local.SoftSwitch, []string{"rate: 800Mbps\n      internal: true\n      latency: 500us\n", "max_passes: 60000"}, 100_000},
+		{"conweave", given, local.SoftSwitch, []string{"rate: 400Mbps\n      internal: true\n      latency: 5us\n      own_buffer: true\n", "max_passes: 60000"}, 50_000},
+		{"rlb-drill", "", local.SoftSwitch, []string{"rate: 200Mbps\n      internal: true\n      latency: 1us\n"}, 25_000},
+		{"rlb-drill", given, local.SoftSwitch, []string{"rate: 400Mbps\n      internal: true\n      latency: 5us\n      own_buffer: true\n"}, 50_000},
+		{"rlb-drill", "\nswitch: {recirculation: {rate: 200Gbps}}", local.BMv2, nil, 5000},
+		{"rlb-drill", given, local.BMv2, []string{"warning: BMv2 ignores switch.recirculation.latency and own_buffer"}, 5000},
+	} {
+		p, err := gen.Builtin(c.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := parse(t, pair+c.more)
+		plan, err := local.New(net, local.Options{Kind: c.kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := local.Build(p, net, plan.Kind, plan.Scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab := &local.Lab{Plan: plan, Program: program, Pauseless: "pauseless"}
+		text := lab.Differences()
+		if warns := strings.Contains(text, "warning"); warns != (c.kind == local.BMv2 && c.want != nil) {
+			t.Errorf("%s%s: %s", c.profile, c.more, text)
+		}
+		if c.kind == local.SoftSwitch {
+			_, args, err := lab.Command(&plan.Switches[0], t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.ReadFile(args[len(args)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(file)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s%s: no %s in\n%s", c.profile, c.more, want, text)
+			}
+		}
+		if _, pps := lab.RecirculationPort(); pps != c.pps {
+			t.Errorf("%s%s: %d packets/s, want %d", c.profile, c.more, pps, c.pps)
+		}
+		if rate, err := program.Manifest.Value("rlb.recirculation_rate", program.Manifest.Network); err == nil && int64(rate) != c.pps*8000 {
+			t.Errorf("%s%s: the program computes with %v", c.profile, c.more, rate)
 		}
 	}
 }

@@ -30,6 +30,10 @@ type Config struct {
 	Command func(s *local.Switch) ([]string, error)
 	// QueuePackets is how many packets each egress queue of BMv2 holds.
 	QueuePackets int
+	// Recirculation is BMv2's recirculation port, or 0, and RecirculationPPS its
+	// rate in packets per second.
+	Recirculation    int
+	RecirculationPPS int64
 	// Apply is the command line that establishes the desired state of all
 	// switches; Pauseless is the program that sets BMv2's queues.
 	Apply     []string
@@ -79,6 +83,9 @@ func Script(c Config) ([]byte, error) {
 			if p.Peer != "" && (up.Peer > s.Node || up.Peer == s.Node && up.PeerPort > p.Number) {
 				data.Links = append(data.Links, linkLine{s.Name, p.Number, t.Nodes[up.Peer].Name, up.PeerPort})
 			}
+		}
+		if c.Recirculation != 0 {
+			line.Rates = append(line.Rates, [2]int64{int64(c.Recirculation), c.RecirculationPPS})
 		}
 		data.Switches = append(data.Switches, line)
 	}

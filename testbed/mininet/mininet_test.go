@@ -31,7 +31,7 @@ func script(t *testing.T) []byte {
 			return []string{"simple_switch_grpc", "--name", s.Name, `a "quoted" \ word`}, nil
 		},
 		Apply:     []string{"pauseless", "ctl", "apply", "small.yaml"},
-		Pauseless: "pauseless",
+		Pauseless: "pauseless", Recirculation: 509, RecirculationPPS: 25_000,
 	})
 	if err != nil {
 		t.Fatal(err)

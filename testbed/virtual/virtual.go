@@ -7,7 +7,6 @@
 package virtual
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
@@ -204,17 +202,15 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 			PFC: thresholds(t, &t.Links[p.Link]),
 		})
 	}
-	switch {
-	case m.Target == program.TNA:
-		p := recirculation(m, t.Switch.Recirculation)
-		p.Number = manifest.TofinoRecirculation
-		cfg.Ports = append(cfg.Ports, p)
-	case m.RecirculationPort != 0:
-		cfg.Ports = append(cfg.Ports, recirculation(m, t.Switch.Recirculation))
+	again := m.RecirculationPort
+	if m.Target == program.TNA {
+		again = manifest.TofinoRecirculation
 	}
-	if m.Has("conweave") {
-		cfg.MaxPasses = 60_000 // packets wait for TAIL until a timer ends
+	if again != 0 {
+		r := program.Recirculation(m, t.Switch.Recirculation, 1)
+		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: again, Internal: true, Rate: r.Rate, Latency: r.Latency, OwnBuffer: r.OwnBuffer})
 	}
+	cfg.MaxPasses = program.MaxPasses(m)
 	// Programs that read PFC frames receive them; a program with emulated PFC
 	// runs without the switch's.
 	cfg.PFC.CopyToPipeline = m.Has("pfc")
@@ -222,23 +218,6 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		cfg.PFC = softswitch.PFC{}
 	}
 	return cfg
-}
-
-// recirculation returns the recirculation port, with the rate and latency that
-// the program's parameters or its scheme state, or as the topology has it.
-func recirculation(m *manifest.Manifest, c topo.Recirculation) softswitch.Port {
-	p := softswitch.Port{Number: m.RecirculationPort, Internal: true, Rate: 100 * vtime.Gbps}
-	if rate, err := m.Value("rlb.recirculation_rate", m.Network); err == nil {
-		p.Rate = vtime.Rate(rate)
-	}
-	if pass, err := m.Value("rlb.pass_time", m.Network); err == nil {
-		p.Latency = vtime.Time(pass) * vtime.Nanosecond
-	}
-	if m.Has("conweave") { // as on a Tofino 2
-		p.Rate, p.Latency = 400*vtime.Gbps, vtime.Microsecond
-	}
-	p.Rate, p.Latency, p.OwnBuffer = cmp.Or(c.Rate, p.Rate), cmp.Or(c.Latency, p.Latency), c.OwnBuffer
-	return p
 }
 
 // pfc returns a switch's PFC configuration for the topology's.
