@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
@@ -32,8 +33,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal cancels the context, so that verbs end in order; a second
-	// one ends the program at once.
-	defer context.AfterFunc(ctx, stop)()
+	// one ends the program at once, but not if it is the same: timeout sends it
+	// twice, to the process and to its group.
+	defer context.AfterFunc(ctx, func() {
+		time.Sleep(200 * time.Millisecond)
+		stop()
+	})()
 	root := newRootCmd()
 	root.SetArgs(args)
 	root.SetIn(stdin)
