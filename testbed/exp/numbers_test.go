@@ -16,9 +16,9 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// A number in a sentence is the effect of a claim: in percent without its sign,
+// A quoted number is the effect of a claim: in percent without its sign,
 // which the sentence expresses by a word such as "shorter".
-type number struct {
+type quoted struct {
 	experiment  string // with -paper at its end for the papers' scale
 	text, point string // of the claim
 	more        bool   // the sentence says that there is more, not less
@@ -28,76 +28,76 @@ type number struct {
 // not matter.
 var sentences = []struct {
 	page, text string
-	numbers    []number
+	numbers    []quoted
 }{
-	{"gen/schemes/clb/README.md", "coflows are # % shorter, the longest queue is # % shorter, and CLB is as good as Hermes", []number{
+	{"gen/schemes/clb/README.md", "coflows are # % shorter, the longest queue is # % shorter, and CLB is as good as Hermes", []quoted{
 		{"clb-fig9-growth", "less average coflow completion time with clb-length than with clb", "mean of flows 5; flows 15; flows 30", false},
 		{"clb-fig9-growth", "less longest egress queue with clb-length than with clb", "mean of flows 5; flows 15; flows 30", false},
 	}},
-	{"gen/schemes/clb/README.md", "# % fewer flows stall than with CONGA and coflows are # % shorter", []number{
+	{"gen/schemes/clb/README.md", "# % fewer flows stall than with CONGA and coflows are # % shorter", []quoted{
 		{"clb-fig11-receivers", "less share of stalled flows with clb than with conga", "receivers 15", false},
 		{"clb-fig11-receivers", "less average coflow completion time with clb than with conga", "receivers 15", false},
 	}},
-	{"gen/schemes/clb/README.md", "then # % fewer flows stall than with Hermes", []number{
+	{"gen/schemes/clb/README.md", "then # % fewer flows stall than with Hermes", []quoted{
 		{"clb-fig11-packet", "less share of stalled flows with clb-packet than with hermes", "", false},
 	}},
-	{"gen/schemes/plb/README.md", "with ECMP, FCT is # % shorter where hosts accept packets out of order, and # % shorter with go-back-N", []number{
+	{"gen/schemes/plb/README.md", "with ECMP, FCT is # % shorter where hosts accept packets out of order, and # % shorter with go-back-N", []quoted{
 		{"plb-fig7-still", "less average FCT with ecmp than with plb", "nic out-of-order", false},
 		{"plb-fig7-still", "less average FCT with ecmp than with plb", "nic go-back-n", false},
 	}},
-	{"gen/schemes/plb/README.md", "FCT is # and # % shorter than by default", []number{
+	{"gen/schemes/plb/README.md", "FCT is # and # % shorter than by default", []quoted{
 		{"plb-fig7-still", "less average FCT with plb-still than with plb", "nic out-of-order", false},
 		{"plb-fig7-still", "less average FCT with plb-still than with plb", "nic go-back-n", false},
 	}},
-	{"gen/schemes/plb/README.md", "At the paper's scale it is # and # % shorter, and with go-back-N p99 is then # % shorter than with DRILL, as in the paper (28 %), and not # % longer", []number{
+	{"gen/schemes/plb/README.md", "At the paper's scale it is # and # % shorter, and with go-back-N p99 is then # % shorter than with DRILL, as in the paper (28 %), and not # % longer", []quoted{
 		{"plb-fig7-still-paper", "less average FCT with plb-still than with plb", "nic out-of-order", false},
 		{"plb-fig7-still-paper", "less average FCT with plb-still than with plb", "nic go-back-n", false},
 		{"plb-fig7-still-paper", "less p99 FCT with plb-still than with drill", "nic go-back-n", false},
 		{"plb-fig7-still-paper", "less p99 FCT with plb than with drill", "nic go-back-n", true},
 	}},
-	{"gen/schemes/pcn/README.md", "With PCN, average FCT is # % shorter than with DCQCN", []number{
+	{"gen/schemes/pcn/README.md", "With PCN, average FCT is # % shorter than with DCQCN", []quoted{
 		{"pcn-fig14-websearch", "less average FCT with pcn than with dcqcn", "", false},
 	}},
-	{"gen/schemes/pcn/README.md", "without them, PCN has # % fewer and TIMELY # % fewer", []number{
+	{"gen/schemes/pcn/README.md", "without them, PCN has # % fewer and TIMELY # % fewer", []quoted{
 		{"pcn-fig14-websearch-incast", "fewer PAUSE frames with pcn than with pcn at traffic both", "traffic Web Search", false},
 		{"pcn-fig14-websearch-incast", "fewer PAUSE frames with timely than with timely at traffic both", "traffic Web Search", false},
 	}},
-	{"gen/schemes/pcn/README.md", "all flows have ended # % later", []number{
+	{"gen/schemes/pcn/README.md", "all flows have ended # % later", []quoted{
 		{"pcn-fig14-w1-paper", "less time until the last judged flow has ended with pcn than with qcn", "", true},
 	}},
-	{"gen/schemes/pcn/README.md", "PCN's average is # % shorter, and all flows have ended # % earlier", []number{
+	{"gen/schemes/pcn/README.md", "PCN's average is # % shorter, and all flows have ended # % earlier", []quoted{
 		{"pcn-fig14-unpaused-paper", "less average FCT with pcn-unpaused than with pcn", "", false},
 		{"pcn-fig14-unpaused-paper", "less time until the last judged flow has ended with pcn-unpaused than with pcn", "", false},
 	}},
-	{"gen/schemes/pcn/README.md", "with 1/16 it is # % less", []number{
+	{"gen/schemes/pcn/README.md", "with 1/16 it is # % less", []quoted{
 		{"pcn-fig14-weight-paper", "less p99 FCT with w_min 1/16 than with pcn", "", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "the last of 40 flows ends # % later than with DCQCN alone", []number{
+	{"gen/schemes/pbfs/README.md", "the last of 40 flows ends # % later than with DCQCN alone", []quoted{
 		{"pbfs-incast", "more last flow of an incast or burst with pbfs than with dcqcn", "", true},
 	}},
-	{"gen/schemes/pbfs/README.md", "they are #, # and # % shorter ([pbfs-fig5-paper]", []number{
+	{"gen/schemes/pbfs/README.md", "they are #, # and # % shorter ([pbfs-fig5-paper]", []quoted{
 		{"pbfs-fig5-paper", "less longest egress queue with dcqcn-pbfs than with dcqcn", "", false},
 		{"pbfs-fig5-paper", "less longest egress queue with timely-pbfs than with timely", "", false},
 		{"pbfs-fig5-paper", "less longest egress queue with hpcc-pbfs than with hpcc", "", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "Without these incasts the longest queues are #, # and # % shorter, and the 95th percentile of the FCT of flows below 10 KB with HPCC is # % shorter", []number{
+	{"gen/schemes/pbfs/README.md", "Without these incasts the longest queues are #, # and # % shorter, and the 95th percentile of the FCT of flows below 10 KB with HPCC is # % shorter", []quoted{
 		{"pbfs-fig5-incast-paper", "less longest egress queue with dcqcn-pbfs than with dcqcn", "traffic IMC10", false},
 		{"pbfs-fig5-incast-paper", "less longest egress queue with timely-pbfs than with timely", "traffic IMC10", false},
 		{"pbfs-fig5-incast-paper", "less longest egress queue with hpcc-pbfs than with hpcc", "traffic IMC10", false},
 		{"pbfs-fig5-incast-paper", "less p95 FCT, size S with hpcc-pbfs than with hpcc", "traffic IMC10", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "With DCQCN, p95 of flows below 100 KB is then # % shorter", []number{
+	{"gen/schemes/pbfs/README.md", "With DCQCN, p95 of flows below 100 KB is then # % shorter", []quoted{
 		{"pbfs-fig5-incast-paper", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", "traffic IMC10", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "the median FCT of flows of 10 to 100 KB is # % shorter than with fast start and # % shorter than with slow start, and # % fewer packets are lost", []number{
+	{"gen/schemes/pbfs/README.md", "the median FCT of flows of 10 to 100 KB is # % shorter than with fast start and # % shorter than with slow start, and # % fewer packets are lost", []quoted{
 		{"pbfs-fig7-alone-paper", "less median FCT, size M with pbfs than with fast-start", "buffer 2MB", false},
 		{"pbfs-fig7-alone-paper", "less median FCT, size M with pbfs than with slow-start", "buffer 2MB", false},
 		{"pbfs-fig7-alone-paper", "less packets that switches had no room for with pbfs than with fast-start", "buffer 2MB", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "With the incasts flows take # % less than with fast start", []number{
+	{"gen/schemes/pbfs/README.md", "With the incasts flows take # % less than with fast start", []quoted{
 		{"pbfs-fig7-paper", "less median FCT, size M with pbfs than with fast-start", "buffer 2MB", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "Without incasts queues are #, # and # % shorter here, and p95 of flows below 10 KB is #, # and # % shorter", []number{
+	{"gen/schemes/pbfs/README.md", "Without incasts queues are #, # and # % shorter here, and p95 of flows below 10 KB is #, # and # % shorter", []quoted{
 		{"pbfs-fig8-alone-paper", "less longest egress queue with dcqcn-pbfs than with dcqcn", "", false},
 		{"pbfs-fig8-alone-paper", "less longest egress queue with timely-pbfs than with timely", "", false},
 		{"pbfs-fig8-alone-paper", "less longest egress queue with hpcc-pbfs than with hpcc", "", false},
@@ -105,7 +105,7 @@ var sentences = []struct {
 		{"pbfs-fig8-alone-paper", "less p95 FCT, size S with timely-pbfs than with timely", "", false},
 		{"pbfs-fig8-alone-paper", "less p95 FCT, size S with hpcc-pbfs than with hpcc", "", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "With them queues are #, # and # % shorter, and p95 #, # and # %", []number{
+	{"gen/schemes/pbfs/README.md", "With them queues are #, # and # % shorter, and p95 #, # and # %", []quoted{
 		{"pbfs-fig8-paper", "less longest egress queue with dcqcn-pbfs than with dcqcn", "", false},
 		{"pbfs-fig8-paper", "less longest egress queue with timely-pbfs than with timely", "", false},
 		{"pbfs-fig8-paper", "less longest egress queue with hpcc-pbfs than with hpcc", "", false},
@@ -113,7 +113,7 @@ var sentences = []struct {
 		{"pbfs-fig8-paper", "less p95 FCT, size S with timely-pbfs than with timely", "", false},
 		{"pbfs-fig8-paper", "less p95 FCT, size S with hpcc-pbfs than with hpcc", "", false},
 	}},
-	{"gen/schemes/rlb/README.md", "but the average is # % longer", []number{
+	{"gen/schemes/rlb/README.md", "but the average is # % longer", []quoted{
 		{"rlb-fig12-incast", "less average FCT with rlb-letflow than with letflow", "nic go-back-n", true},
 	}},
 }
@@ -153,7 +153,7 @@ func TestPagesOfSchemesQuoteResults(t *testing.T) {
 	}
 }
 
-func (n number) read(t *testing.T, page string) string {
+func (n quoted) read(t *testing.T, page string) string {
 	t.Helper()
 	name, scale := n.experiment, scenario.Small
 	if s, ok := strings.CutSuffix(name, "-paper"); ok {
