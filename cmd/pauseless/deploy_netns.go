@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -44,7 +46,11 @@ with pauseless deploy capture.`,
 			if err := d.read(cmd, args); err != nil {
 				return err
 			}
-			defer untilGone(cmd)()
+			if detach { // the network comes up, also if its output is not read
+				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+			} else {
+				defer untilGone(cmd)()
+			}
 			return d.runNetns(cmd, detach)
 		},
 	}
