@@ -39,16 +39,16 @@ election id, may write.
 
 An entry is one line of text, with names instead of ids:
 
-  Forward dst=10.0.1.0/24 -> forward(port=3)
+  route dst_addr=10.0.1.0/24 -> to_port(port=3)
   acl prio 10 proto=17 dport=4791..4799 src=10.0.0.0/8 -> drop()
-  Forward default -> drop()
+  route default -> drop()
   multicast 1 -> 1, 2, 3
   clone 5 -> 510 truncate 64`,
-		Example: `  pauseless ctl --addr 127.0.0.1:9559 registers Readqlen
+		Example: `  pauseless ctl --addr 127.0.0.1:9559 registers egress_qlen
   pauseless ctl --addr l1=127.0.0.1:9559 --addr l2=127.0.0.1:9560 tables
-  pauseless ctl --topology fabric.yaml watch Readqlen --every 1s
-  pauseless ctl --addr 127.0.0.1:9559 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
-  pauseless ctl --addr 127.0.0.1:9559 --thrift 127.0.0.1:9090 registers Readqlen   # BMv2`,
+  pauseless ctl --topology fabric.yaml watch egress_qlen --every 1s
+  pauseless ctl --addr 127.0.0.1:9559 entries add 'route dst_addr=10.0.1.0/24 -> to_port(port=3)'
+  pauseless ctl --addr 127.0.0.1:9559 --thrift 127.0.0.1:9090 registers egress_qlen   # BMv2`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

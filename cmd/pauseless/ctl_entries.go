@@ -39,9 +39,9 @@ any is written.
   digest NAME timeout 1ms list 10 ack 10ms
 
 COND is VALUE, VALUE/PREFIXLEN, VALUE&&&MASK, LOW..HIGH or *.`,
-		Example: `  pauseless ctl --addr :9559 entries add 'Forward dst=10.0.1.0/24 -> forward(port=3)'
-  pauseless ctl --addr :9559 entries modify 'Forward dst=10.0.1.0/24 -> drop()'
-  pauseless ctl --addr :9559 entries del 'Forward dst=10.0.1.0/24'
+		Example: `  pauseless ctl --addr :9559 entries add 'route dst_addr=10.0.1.0/24 -> to_port(port=3)'
+  pauseless ctl --addr :9559 entries modify 'route dst_addr=10.0.1.0/24 -> drop()'
+  pauseless ctl --addr :9559 entries del 'route dst_addr=10.0.1.0/24'
   pauseless ctl --addr :9559 entries add --file entries.txt
   pauseless ctl --addr :9559 entries add --file s1-runtime.json`,
 		Args: noArgs,
@@ -59,7 +59,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 	var file string
 	cmd := &cobra.Command{
 		Use: verb + " [ENTRY…]", Short: short,
-		Example:           fmt.Sprintf("  pauseless ctl --addr :9559 entries %s 'Forward dst=10.0.1.0/24 -> forward(port=3)'", verb),
+		Example:           fmt.Sprintf("  pauseless ctl --addr :9559 entries %s 'route dst_addr=10.0.1.0/24 -> to_port(port=3)'", verb),
 		ValidArgsFunction: c.complete(names(entryStarts)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var lines []entryLine

@@ -30,28 +30,28 @@ func newCtlRegistersCmd(c *ctl) *cobra.Command {
 cells, only those that are not 0 are shown; --all shows all, and so does -o json.
 BMv2 has registers at its Thrift server only: add --thrift HOST:PORT.`,
 		Example: `  pauseless ctl --addr :9559 registers
-  pauseless ctl --addr :9559 registers Readqlen
-  pauseless ctl --addr :9559 registers 'Readqlen[3]' -o json
-  pauseless ctl --addr :9559 registers set 'Readqlen[3]' 200`,
+  pauseless ctl --addr :9559 registers egress_qlen
+  pauseless ctl --addr :9559 registers 'egress_qlen[3]' -o json
+  pauseless ctl --addr :9559 registers set 'egress_qlen[3]' 200`,
 		ValidArgsFunction: c.complete(known),
 		RunE:              get,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	getCmd := &cobra.Command{
 		Use: "get NAME[INDEX]…", Short: "Read register arrays, or one cell",
-		Example:           `  pauseless ctl --addr :9559 registers get Readqlen`,
+		Example:           `  pauseless ctl --addr :9559 registers get egress_qlen`,
 		ValidArgsFunction: c.complete(known), RunE: get,
 	}
 	getCmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
 	set := &cobra.Command{
 		Use: "set NAME[INDEX] VALUE", Short: "Write a cell, a range of cells as NAME[3..7], or all as NAME",
-		Example:           `  pauseless ctl --addr :9559 registers set 'Readqlen[3]' 200`,
+		Example:           `  pauseless ctl --addr :9559 registers set 'egress_qlen[3]' 200`,
 		ValidArgsFunction: c.completeOne(known),
 		RunE:              c.setRegister,
 	}
 	reset := &cobra.Command{
 		Use: "reset NAME…", Short: "Set all cells to their initial value, 0",
-		Example:           `  pauseless ctl --addr :9559 registers reset Readqlen`,
+		Example:           `  pauseless ctl --addr :9559 registers reset egress_qlen`,
 		ValidArgsFunction: c.complete(known),
 		RunE:              c.resetRegisters,
 	}

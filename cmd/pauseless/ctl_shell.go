@@ -35,7 +35,7 @@ earlier lines. Further commands are:
 
 If standard input is not a terminal, its lines are executed until one fails.`,
 		Example: `  pauseless ctl --addr 127.0.0.1:9559 shell
-  echo 'registers Readqlen' | pauseless ctl --topology fabric.yaml shell`,
+  echo 'registers egress_qlen' | pauseless ctl --topology fabric.yaml shell`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := c.targets(cmd); err != nil {

@@ -31,7 +31,7 @@ func newCtlDigestsCmd(c *ctl) *cobra.Command {
 message as it comes, until Ctrl-C. Switches send digests to the primary
 controller only.`,
 		Example: `  pauseless ctl --addr :9559 digests
-  pauseless ctl --addr :9559 digests rlb_warning_t -o json`,
+  pauseless ctl --addr :9559 digests fault_t -o json`,
 		ValidArgsFunction: c.complete(names(digestNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.listen(cmd, times, func() error { return nil }, func(ctx context.Context, p *printer, s *controlplane.Session) error {

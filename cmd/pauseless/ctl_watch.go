@@ -28,8 +28,8 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 place and shows the cells that changed since the last reading; q or Ctrl-C ends it.
 Otherwise, or with -o json, each reading is one line of JSON per switch and
 register. If a switch does not answer, watch prints an error and continues.`,
-		Example: `  pauseless ctl --addr :9559 watch Readqlen --every 1s
-  pauseless ctl --topology fabric.yaml watch Readqlen --every 100ms > queues.jsonl`,
+		Example: `  pauseless ctl --addr :9559 watch egress_qlen --every 1s
+  pauseless ctl --topology fabric.yaml watch egress_qlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

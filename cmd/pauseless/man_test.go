@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pauseless/pauseless/gen"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -90,5 +91,45 @@ func TestFlagsInDocuments(t *testing.T) {
 	}
 	if n < 100 {
 		t.Errorf("only %d flags were found", n)
+	}
+}
+
+// The tables, registers and digests in examples of ctl are those of our programs.
+func TestExamplesOfCtlWorkOnOurPrograms(t *testing.T) {
+	p, err := gen.Builtin("rlb-adaptive-drill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := gen.Generate(p, "v1model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]bool)
+	for _, x := range prog.Manifest.Tables {
+		known["tables "+x.Name], known["entries "+x.Name] = true, true
+	}
+	for _, x := range prog.Manifest.Registers {
+		known["registers "+x.Name], known["watch "+x.Name] = true, true
+	}
+	for _, x := range prog.Manifest.Digests {
+		known["digests "+x.Name] = true
+	}
+	named := regexp.MustCompile(`(tables|entries \w+|registers|watch|digests)(?: (?:get|set|reset))? '?([A-Za-z]\w*)`)
+	found := 0
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, m := range named.FindAllStringSubmatch(c.Example, -1) {
+			verb, _, _ := strings.Cut(m[1], " ")
+			if found++; !known[verb+" "+m[2]] {
+				t.Errorf("%s: rlb-adaptive-drill has no %s %s", c.CommandPath(), m[1], m[2])
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newCtlCmd())
+	if found < 20 {
+		t.Errorf("%d names found", found)
 	}
 }
