@@ -15,9 +15,9 @@ import (
 	"github.com/pauseless/pauseless/internal/tool"
 )
 
-// analysed is an experiment with the name, arms and axis that the examples of
+// analysed is an experiment with the name, arms and axes that the examples of
 // docs/experiments.md use.
-const analysed = `name: rlb-fig12
+const analysed = `name: mine
 network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}, switch: {buffer: 2MB, pfc: {xoff: 60KB}}}
 arms:
 - {name: drill, profile: drill}
@@ -26,6 +26,7 @@ traffic:
 - incast: {degree: 2, size: 64KB, from: h3 h4, to: h1, jitter: 6us}
 vary:
 - {axis: load, points: [{name: "0.4"}, {name: "0.6", traffic.0.incast.size: 96KB}]}
+- {axis: nic, points: [{name: gbn}, {name: irn, hosts: {recovery: irn}}]}
 seeds: [1, 2, 3]
 until: 100ms
 `
@@ -38,10 +39,10 @@ func TestExamplesOfAnalysisRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("rlb-fig12.yaml", []byte(analysed), 0o666); err != nil {
+	if err := os.WriteFile("mine.yaml", []byte(analysed), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"exp", "run", "rlb-fig12.yaml"}, {"exp", "export", "rlb-fig12.yaml"}} {
+	for _, args := range [][]string{{"exp", "run", "mine.yaml"}, {"exp", "export", "mine.yaml"}} {
 		var out bytes.Buffer
 		if code := run(args, strings.NewReader(""), &out, &out); code != 0 {
 			t.Fatalf("%v exits with %d:\n%s", args, code, &out)
