@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,11 +45,13 @@ are compared with each other, seed by seed. Several files make one page.`,
 		var sources []report.Source
 		n := 0
 		for _, name := range args {
-			s, err := readSource(name, sourceName(name, args))
+			list, err := readSources(name, sourceName(name, args))
 			if err != nil {
 				return err
 			}
-			sources = append(sources, s)
+			sources = append(sources, list...)
+		}
+		for _, s := range sources {
 			n += len(s.Runs)
 			switch {
 			case s.Outcome != nil:
@@ -92,25 +96,42 @@ func made() string {
 	return text + ", " + time.Now().Format("2006-01-02 15:04 MST")
 }
 
-// readSource reads a results file, or the outcome of an experiment.
-func readSource(file, name string) (report.Source, error) {
+// readSources reads a results file, the outcome of an experiment, or an array of
+// outcomes as `exp run -o json` prints it.
+func readSources(file, name string) ([]report.Source, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return report.Source{}, err
+		return nil, err
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		o, err := result.ReadOutcome(bytes.NewReader(text))
-		if err != nil {
-			return report.Source{}, fmt.Errorf("%s is not an outcome.json of `pauseless exp run`: %w", file, err)
+	text = bytes.TrimSpace(text)
+	one, outcomes := bytes.HasPrefix(text, []byte("{")), []*result.Outcome{nil}
+	switch {
+	case one:
+		outcomes[0], err = result.ReadOutcome(bytes.NewReader(text))
+	case bytes.HasPrefix(text, []byte("[{\n \"format\"")):
+		err = json.Unmarshal(text, &outcomes)
+		if err == nil && slices.ContainsFunc(outcomes, func(o *result.Outcome) bool { return o == nil || o.Format != result.OutcomeFormat }) {
+			err = errors.New("an element of the array is something else")
 		}
-		shapes, err := readShapes(filepath.Join(filepath.Dir(file), figuresFile))
-		return report.Source{Name: name, Outcome: o, Shapes: shapes}, err
+	default:
+		runs, err := result.ReadJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s is not a results.json of `pauseless fabric run -d`: %w", file, err)
+		}
+		return []report.Source{{Name: name, Runs: runs}}, nil
 	}
-	runs, err := result.ReadJSON(bytes.NewReader(text))
 	if err != nil {
-		return report.Source{}, fmt.Errorf("%s is not a results.json of `pauseless fabric run -d`: %w", file, err)
+		return nil, fmt.Errorf("%s is not an outcome.json of `pauseless exp run`: %w", file, err)
 	}
-	return report.Source{Name: name, Runs: runs}, nil
+	var list []report.Source
+	for _, o := range outcomes {
+		list = append(list, report.Source{Name: o.Experiment, Outcome: o})
+	}
+	if one {
+		list[0].Name = name
+		list[0].Shapes, err = readShapes(filepath.Join(filepath.Dir(file), figuresFile))
+	}
+	return list, err
 }
 
 // readShapes reads the data for figures of single runs. It returns nil if there

@@ -252,8 +252,10 @@ func (p *configParser) rate() vtime.Rate {
 }
 
 // micros returns the first value, in microseconds.
-func (p *configParser) micros() vtime.Time {
-	return vtime.Time(math.Round(p.float(0, 0, 1e9) * float64(vtime.Microsecond)))
+func (p *configParser) micros() vtime.Time { return p.microsTo(1e9) }
+
+func (p *configParser) microsTo(most float64) vtime.Time {
+	return vtime.Time(math.Round(p.float(0, 0, most) * float64(vtime.Microsecond)))
 }
 
 // settings are the keys that have an effect.
@@ -364,7 +366,7 @@ func (p *configParser) mode(names map[int64]string) string {
 
 // span sets a parameter of ConWeave's program. It has an effect with LB_MODE 9.
 func (p *configParser) span(name string) {
-	p.c.Set["conweave."+name] = p.micros().String()
+	p.c.Set["conweave."+name] = p.microsTo(manifest.MaxSpan / 1000).String()
 }
 
 // ackInterval sets an acknowledgement for each packet. The simulator counts the
