@@ -95,7 +95,9 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 	tallies := make(map[string]tally) // by file
 	var claims strings.Builder
 	var causes struct{ shown, open, unknown int }
-	missing := make(map[string]bool) // at the paper's scale
+	missing := make(map[string]bool)   // at the paper's scale
+	sums := make(map[string]*[4]tally) // of claims, by paper: see column
+	var papers []string                // in the order of the experiments
 	for _, name := range Names() {
 		s, err := Load(name)
 		if err != nil {
@@ -106,6 +108,14 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 		}
 		small, paper := kept(t, name, scenario.Small), kept(t, name, scenario.Paper)
 		missing[name] = paper == nil
+		of := paperOf(t, name)
+		if sums[of] == nil {
+			sums[of] = new([4]tally)
+			papers = append(papers, of)
+			fmt.Fprintf(&claims, "\n### %s\n\n| experiment | claim | paper | here | 95 %% interval | seeds | verdict | cause |\n|---|---|---:|---:|---:|---:|---|---|\n", of)
+		} else if papers[len(papers)-1] != of {
+			t.Errorf("%s is not beside the other experiments of its paper", name)
+		}
 		for _, o := range []*result.Outcome{small, paper} {
 			if o == nil {
 				continue
@@ -117,6 +127,7 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 			n := tally{partial: o.Partial}
 			for i := range o.Claims {
 				n.add(o.Claims[i].Verdict)
+				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(o.Claims[i].Verdict)
 				switch why := writeClaim(&claims, o, other, &o.Claims[i]); {
 				case !o.Claims[i].Claim.Paper.Given || o.Claims[i].Verdict == result.Holds:
 				case strings.HasPrefix(why, notKnown):
@@ -137,9 +148,29 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 An experiment has two scales, small and that of the paper. Its file explains what is smaller at the small scale, and how we interpret the paper where it
 gives no value. No parameter is tuned for a single figure. If our results refute a paper's claim, this page lists it as refuted.
 
+## By paper
+
+The numbers of claims that hold, are refuted, and are open (inconclusive). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
+causes. "Refuted" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, or of half of the paper's. So a claim can hold although the effect is smaller than in the paper
+([experiments.md](experiments.md#claims)).
+
+| paper | scale | with a number: hold | refuted | open | others: hold | refuted | open |
+|---|---|---:|---:|---:|---:|---:|---:|
+`)
+	for _, of := range papers {
+		for i, scale := range []string{"small", "the paper's"} {
+			fmt.Fprintf(&b, "| [%s](#%s) | %s |", of, strings.ToLower(of), scale)
+			for _, n := range sums[of][2*i : 2*i+2] {
+				fmt.Fprintf(&b, " %d | %d | %d |", n.holds, n.refuted, n.open)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	fmt.Fprint(&b, `
 ## Figures and tables
 
-The numbers of claims that hold, are refuted, and are open (inconclusive), at the two scales. A star means that there was no time for all the seeds that the claims require.
+The numbers of claims of each experiment that hold, are refuted, and are open, at the two scales. Figures that one experiment repeats have the same numbers.
+A star means that there was no time for all the seeds that the claims require.
 
 | paper, figure | small scale | hold | refuted | open | paper's scale | hold | refuted | open |
 |---|---|---:|---:|---:|---|---:|---:|---:|
@@ -187,12 +218,10 @@ Each claim has a row for each scale, with the effect that the paper states, ours
 column has the cause if an experiment shows it, with a remark if that experiment was run at the small scale only. The cause "not known" is for claims with an effect in the paper that do not
 hold here; causes that an experiment excludes follow it.
 If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
+Effects are changes relative to the scheme after "than". 0.0 %% is less than 0.05 %%, which is a difference if it is the same with every seed.
 
-Of the claims with an effect in the paper that do not hold, %d have a cause that an experiment shows, %d are open with the paper's effect
-in the interval, and %d have no known cause.
-
-| experiment | claim | paper | here | 95 %% interval | seeds | verdict | cause |
-|---|---|---:|---:|---:|---:|---|---|
+Of the claims with an effect in the paper that do not hold, an experiment shows the cause of %d, %d are open with the paper's effect
+in the interval, and the cause of %d is not known.
 `, causes.shown, causes.open, causes.unknown)
 	b.WriteString(claims.String())
 	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
@@ -258,6 +287,29 @@ func TestReadmeShowsHeadlines(t *testing.T) {
 	}
 	parts[1] = b.String()
 	golden.Check(t, "../../README.md", []byte(strings.Join(parts, headlineMark)))
+}
+
+// paperOf returns the paper that an experiment is about, as lines name it.
+func paperOf(t *testing.T, experiment string) string {
+	t.Helper()
+	prefix, _, _ := strings.Cut(experiment, "-")
+	of, ok := map[string]string{"plb": "PLB", "clb": "CLB", "rlb": "RLB", "pcn": "PCN", "pbfs": "PB-FS"}[prefix]
+	if !ok {
+		t.Fatalf("which paper is %s about?", experiment)
+	}
+	return of
+}
+
+// column returns the place of a claim among the sums of its paper.
+func column(number, full bool) int {
+	k := 0
+	if !number {
+		k = 1
+	}
+	if full {
+		k += 2
+	}
+	return k
 }
 
 // tally counts verdicts.
