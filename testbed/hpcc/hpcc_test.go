@@ -282,7 +282,7 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{config, "LB_MODE 1", `x.txt:1:1: LB_MODE: 1 is not supported; there are 0 (ecmp), 2 (drill), 3 (conga), 6 (letflow), 9 (conweave)`},
 		{config, "\nRATE_AI", "x.txt:2:1: RATE_AI: a value is missing"},
 		{config, "RATE_AI fast", `RATE_AI: "fast" must be a rate`},
-		{config, "CONWEAVE_TX_EXPIRY_TIME 2000000", `x.txt:1:1: CONWEAVE_TX_EXPIRY_TIME: "2000000" must be a number from 0 to 1.07374e+06`},
+		{config, "CONWEAVE_TX_EXPIRY_TIME 2000000", `x.txt:1:1: CONWEAVE_TX_EXPIRY_TIME: "2000000" must be a number from 0 to 1.073741e+06`},
 		{config, "EWMA_GAIN 2", `EWMA_GAIN: "2" must be a number from 0 to 1`},
 		{config, "L2_ACK_INTERVAL 0", "flows without acknowledgements never end"},
 	} {
