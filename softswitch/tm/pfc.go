@@ -42,14 +42,9 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 	return in.Headroom > 0 && m.cfg.Size > 0 && m.shared+size > m.cfg.Size-m.apart
 }
 
-// chargeTo charges a packet to account a of a class of its ingress port. A
-// recirculated packet is charged already; its charge is replaced, and it is not
-// another frame for EachFrame.
-func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int64) {
-	each := m.cfg.EachFrame && p.charge == 0
-	if p.charge != 0 {
-		m.uncharge(p)
-	}
+// chargeTo charges a packet to account a of a class of its ingress port. One that
+// comes again, from recirculation, is not another frame for EachFrame.
+func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int64, again bool) {
 	p.charge, p.class = int32(size), int8(class)
 	lossless := in.protects(class)
 	over := a.base + size
@@ -67,7 +62,7 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int6
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(p.In), class, a.bytes())
 	}
-	if lossless && (!a.pausing || each) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
+	if lossless && (!a.pausing || m.cfg.EachFrame && !again) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
 		if !a.pausing {
 			a.pausing, in.pauses[class].pausing = true, m.sched.Now()
 		}
@@ -77,9 +72,9 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int6
 
 // uncharge removes a packet from its account, from the headroom first. It sends no
 // RESUME.
-func (m *Manager) uncharge(p *Packet) (in *port, a *account) {
-	in = &m.ports[p.In]
-	a = &in.class(int(p.class)).account
+func (m *Manager) uncharge(p *Packet) {
+	in := &m.ports[p.In]
+	a := &in.class(int(p.class)).account
 	charge := int64(p.charge)
 	fromHeadroom := min(a.headroom, charge)
 	a.headroom -= fromHeadroom
@@ -91,7 +86,6 @@ func (m *Manager) uncharge(p *Packet) (in *port, a *account) {
 	m.shared -= min(rest, max(0, over))
 	a.base -= rest
 	p.charge = 0
-	return in, a
 }
 
 // discharge removes a packet from its account, and resumes the sender if the account
@@ -105,13 +99,20 @@ func (m *Manager) discharge(p *Packet) {
 // release is discharge without sending the RESUME: if it returns true, the caller
 // calls Run.
 func (m *Manager) release(p *Packet) bool {
-	in, a := m.uncharge(p)
+	m.uncharge(p)
+	return m.relieved(&m.ports[p.In], int(p.class))
+}
+
+// relieved is called after packets have left the account of a class. If the account is
+// at XON, it resumes the sender and returns true: the caller calls Run.
+func (m *Manager) relieved(in *port, class int) bool {
+	a := &in.class(class).account
 	if m.watch.Ingress != nil {
-		m.watch.Ingress(int(p.In), int(p.class), a.bytes())
+		m.watch.Ingress(int(in.number), class, a.bytes())
 	}
 	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
-		in.forget(int(p.class), m.sched.Now())
-		in.sendPFC(int(p.class), 0)
+		in.forget(class, m.sched.Now())
+		in.sendPFC(class, 0)
 		return true
 	}
 	return false

@@ -328,7 +328,8 @@ func (m *Manager) Put(p *Packet) {
 }
 
 // Enqueue puts a packet into a queue, or returns why it cannot: then the caller
-// keeps the packet. Run sends it.
+// keeps the packet, which is in no account. Run sends it. A recirculated packet is
+// charged already: it competes for room as if it were not, and its charge is replaced.
 func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	o, in := &m.ports[out], &m.ports[p.In]
 	size := int64(p.Frame.Len())
@@ -337,18 +338,25 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 		class = q
 	}
 	qu, a := &o.class(q).queue, &in.class(class).account
-	if cause := m.admit(p, o, in, &qu.depth, a, class, size); cause != Queued {
+	again, before := p.charge != 0, int(p.class)
+	if again {
+		m.uncharge(p)
+	}
+	cause := m.admit(o, in, &qu.depth, a, class, size)
+	charged := cause == Queued && !o.own
+	if charged {
+		m.chargeTo(p, in, a, class, size, again)
+		m.used += size
+		m.max = max(m.max, m.used)
+	}
+	if again && (!charged || class != before) {
+		m.relieved(in, before)
+	}
+	if cause != Queued {
 		o.stats.Class[q].Drops++
 		return cause
 	}
 	m.inUse |= bit(q) | bit(class)
-	if !o.own {
-		m.chargeTo(p, in, a, class, size)
-		m.used += size
-		m.max = max(m.max, m.used)
-	} else if p.charge != 0 {
-		m.release(p)
-	}
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
 	p.depth = qu.depth.short()
 	if qu.tail == nil {
@@ -378,7 +386,7 @@ func (l *limits) protects(class int) bool { return l.lossless&bit(class) != 0 }
 // admit returns Queued if there is room for a packet, or the reason why there
 // is none. d is the depth of its queue at port o, and a the account of its class at
 // port in.
-func (m *Manager) admit(p *Packet, o, in *port, d *Depth, a *account, class int, size int64) Cause {
+func (m *Manager) admit(o, in *port, d *Depth, a *account, class int, size int64) Cause {
 	switch {
 	case o.down:
 		return LinkDown
@@ -388,7 +396,7 @@ func (m *Manager) admit(p *Packet, o, in *port, d *Depth, a *account, class int,
 		return BufferFull
 	case in.protects(class):
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
-			(a.base-int64(p.charge)+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base-int64(p.charge)+size > in.Reserve && m.exhausted(in, size)) {
+			(a.base+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
 		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(d.Bytes+size) > a*float64(m.cfg.Size-m.used) {
@@ -648,7 +656,7 @@ func (m *Manager) Held() (n int) {
 
 // SetLink sets whether the link of a port is up. When it goes down, SetLink
 // empties its queues, calls drop for each packet, and ends the pauses on both
-// sides.
+// sides. The caller calls Run.
 func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	o := &m.ports[port]
 	if o.down == !up {
@@ -656,6 +664,8 @@ func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	}
 	o.down = !up
 	now := m.sched.Now()
+	running := m.running
+	m.running = true // or a RESUME would send what the queues still hold
 	for c := range Queues {
 		o.resume(c, now)
 		o.forget(c, now)
@@ -670,4 +680,5 @@ func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	}
 	o.control = o.control[:0]
 	o.wake()
+	m.running = running
 }

@@ -608,6 +608,101 @@ func TestLinkDownEmptiesQueues(t *testing.T) {
 	}
 }
 
+// A link goes down while the peer pauses it. The first packet that is dropped resumes
+// its sender: that sent the next packet, which was counted as sent on a dead link.
+func TestLinkDownSendsNothing(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 100, Gap: 50}), Lossless: 1 << 3, Quanta: 10})
+	b.obey(1, 0xff, 0xffff)
+	for range 4 {
+		b.mustQueue(0, 1, 3, 30, 'a')
+	}
+	b.m.Run()
+	lost := 0
+	b.m.SetLink(1, false, func(p *Packet) {
+		lost++
+		b.pool.Put(p.Frame)
+		b.m.Put(p)
+	})
+	b.m.Run()
+	b.until(b.now + 10*vtime.Microsecond)
+	if drops := b.m.Stats(1).Class[3].Drops; lost != 4 || drops != 4 || b.tags(1) != "" || b.pfc(0) != "+3 -3" {
+		t.Errorf("%d of 4 packets are lost, %d counted; sent %q, PFC frames %q", lost, drops, b.tags(1), b.pfc(0))
+	}
+}
+
+// recirculated returns packets from port 0 of 1000 bytes that have recirculated through
+// queue 3 of port 1 and are charged.
+func (b *bed) recirculated(n int) []*Packet {
+	b.Helper()
+	b.verdict = func(*Packet) Verdict { return Recirculate }
+	for range n {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	b.m.Run()
+	b.until(b.now + vtime.Millisecond)
+	if len(b.back) != n {
+		b.Fatalf("%d packets are back, want %d", len(b.back), n)
+	}
+	b.verdict = nil
+	return b.back
+}
+
+// A program may put a packet into a queue of another class after recirculation, and its
+// charge moves to that class. The sender of the first class stayed paused, without
+// packets in its account.
+func TestRecirculationIntoAnotherClass(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 1500, Gap: 100}, {Rate: gbps, NoPFC: true}}, Lossless: 1 << 3, Quanta: 0xffff})
+	for _, p := range b.recirculated(2) {
+		if c := b.m.Enqueue(p, 1, 5); c != Queued {
+			t.Fatalf("packet was not queued again: %d", c)
+		}
+	}
+	if now, _ := b.m.Ingress(0, 5); now != 2000 {
+		t.Errorf("the account of class 5 has %d bytes, want 2000", now)
+	}
+	b.m.Run()
+	b.until(b.now + vtime.Second)
+	if got := b.pfc(0); got != "+3 -3" {
+		t.Errorf("PFC frames %.20q, want a pause and a resume", got)
+	}
+}
+
+// A recirculated packet is charged already: it is not dropped for lack of the headroom
+// that it has itself. The threshold has fallen meanwhile.
+func TestRecirculatedPacketsKeepTheirRoom(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 4000, Alpha: 1, Gap: 1000, Headroom: 2000}, {Rate: gbps, NoPFC: true}, {Rate: gbps, NoPFC: true}},
+		Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})
+	back := b.recirculated(6)
+	for range 14 { // the rest of the shared part
+		b.mustQueue(2, 2, 0, 1000, 'x')
+	}
+	for i, p := range back {
+		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+			t.Errorf("packet %d was not queued again: %d", i, c)
+		}
+	}
+	if now, _ := b.m.Ingress(0, 3); now != 6000 {
+		t.Errorf("the account has %d bytes, want 6000", now)
+	}
+}
+
+// A recirculated packet that finds no room leaves its account, and its sender resumes.
+func TestRecirculatedPacketFindsNoRoom(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 1000, Gap: 100}, {Rate: gbps, NoPFC: true}, {Rate: gbps, XOFF: 5000, Gap: 100}}, Lossless: 1 << 3, Quanta: 0xffff, Size: 2000})
+	p := b.recirculated(1)[0]
+	b.mustQueue(2, 1, 3, 1500, 'x')
+	if c := b.m.Enqueue(p, 1, 3); c != BufferFull {
+		t.Errorf("packet was not dropped: %d", c)
+	}
+	b.pool.Put(p.Frame)
+	b.m.Put(p)
+	b.m.Run()
+	b.until(b.now + vtime.Second)
+	if now, _ := b.m.Ingress(0, 3); now != 0 || b.pfc(0) != "+3 -3" {
+		t.Errorf("the account has %d bytes, PFC frames %.20q", now, b.pfc(0))
+	}
+}
+
 // A recirculated packet occupies the port for its transmission time, returns
 // after the latency, and stays charged to its ingress account.
 func TestRecirculation(t *testing.T) {
