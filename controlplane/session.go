@@ -182,7 +182,13 @@ const parting = 500 * time.Millisecond
 // the connection were closed at once, the switch could drop some.
 func (s *Session) leave() {
 	s.leaving.Store(true)
-	s.sendMu.Lock()
+	begun := time.Now()
+	for !s.sendMu.TryLock() { // the switch may not read the message that is being sent
+		if time.Since(begun) > parting {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 	stream := s.stream
 	if stream != nil {
 		_ = stream.CloseSend() // it never fails

@@ -644,6 +644,40 @@ func TestCloseLosesNoUpdates(t *testing.T) {
 	})
 }
 
+// Close ends although a message waits for a switch that has stopped reading: it waited
+// for that message, without a limit.
+func TestCloseDoesNotWaitForASwitchThatDoesNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		o := options(net, &events{})
+		o.Probe = -1
+		s := connect(t, srv, 1, o)
+		if err := s.SetPipeline(t.Context(), pipeline()); err != nil {
+			t.Fatal(err)
+		}
+		srv.Delay(time.Minute)
+		sent := 0
+		go func() {
+			for s.PacketOut(t.Context(), make([]byte, 100_000), map[string]string{"egress_port": "4"}) == nil {
+				sent++
+			}
+		}()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		before := sent
+		time.Sleep(10 * time.Second)
+		if synctest.Wait(); sent != before {
+			t.Fatalf("the switch has taken %d packets", sent-before)
+		}
+		begun := time.Now()
+		s.Close()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		srv.Delay(0)
+	})
+}
+
 func TestSlowReaderIsNotifiedOfDroppedDigests(t *testing.T) {
 	bubble(t, func(t *testing.T, net *simnet.Network) {
 		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
