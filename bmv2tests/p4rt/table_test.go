@@ -4,6 +4,7 @@ package p4rt
 
 import (
 	"bytes"
+	"math"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -372,6 +373,18 @@ var tableClauses = []clause{
 		}
 		// The entry still exists.
 		x.marks(1, body(5, 1, 0, 0))
+	}, ""},
+	{"9.1.8, 16.4", "an entry with the longest idle timeout is in no notification, and others are", func(x *bench) {
+		never, quiet := x.entry("t_idle", x.call("mark", 1), exact(1, 1)), x.entry("t_idle", x.call("mark", 2), exact(1, 2))
+		never.IdleTimeoutNs, quiet.IdleTimeoutNs = math.MaxInt64, 400e6
+		x.must(insert(never), insert(quiet))
+		for range 8 {
+			x.wait(100 * time.Millisecond)
+		}
+		n := x.next(x.session).GetIdleTimeoutNotification()
+		if n == nil || len(n.TableEntry) != 1 || !proto.Equal(n.TableEntry[0].Match[0], quiet.Match[0]) {
+			x.Errorf("notification %v, want one of the entry with a timeout of 400 ms", n)
+		}
 	}, ""},
 	{"9.1.8", "the time since the last hit is read if the request has it", func(x *bench) {
 		e := x.entry("t_idle", x.call("mark", 1), exact(1, 1))

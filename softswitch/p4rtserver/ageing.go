@@ -15,7 +15,7 @@ type ageing struct {
 	s        *Server
 	d        *device
 	interval vtime.Time // between scans; 0: none
-	armed    bool
+	next     vtime.Time // time of the next scan; 0: none is scheduled
 }
 
 // Limits of the interval between scans, which is a quarter of the shortest
@@ -24,6 +24,12 @@ const (
 	shortestScan = vtime.Millisecond
 	longestScan  = vtime.Second
 )
+
+// span returns a controller's timeout in nanoseconds as a time, at most 53 days: half of
+// what a clock counts, so that now plus a timeout is a time, too.
+func span(ns int64) vtime.Time {
+	return vtime.Time(min(ns, (vtime.Never/2).Nanoseconds())) * vtime.Nanosecond
+}
 
 func (a *ageing) reset(d *device) {
 	a.d, a.interval = d, 0
@@ -46,15 +52,18 @@ func (a *ageing) watch(timeout vtime.Time) {
 	if a.interval == 0 || interval < a.interval {
 		a.interval = interval
 	}
-	if !a.armed {
-		a.armed = true
-		a.s.sw.At(a.s.sw.Now()+a.interval, a, 0)
+	if next := a.s.sw.Now() + a.interval; a.next == 0 || next < a.next {
+		a.next = next
+		a.s.sw.At(next, a, uint64(next))
 	}
 }
 
-// Fire is the event of a scan.
-func (a *ageing) Fire(now vtime.Time, _ uint64) {
-	a.armed = false
+// Fire is the event of a scan. arg is the scheduled time.
+func (a *ageing) Fire(now vtime.Time, arg uint64) {
+	if vtime.Time(arg) != a.next {
+		return // an earlier scan has replaced it
+	}
+	a.next = 0
 	if a.d == nil {
 		return
 	}

@@ -134,7 +134,7 @@ func (q *digestQueue) due() vtime.Time {
 	if q.stuck {
 		return q.z.s.sw.Now() + retry
 	}
-	return q.first + vtime.Time(q.config.MaxTimeoutNs)*vtime.Nanosecond
+	return q.first + span(q.config.MaxTimeoutNs)
 }
 
 // arm schedules an event for when the oldest digest in the buffer is due.
@@ -200,7 +200,7 @@ func (q *digestQueue) flush(now vtime.Time) {
 
 // expire forgets lists that were sent ack_timeout_ns ago.
 func (q *digestQueue) expire(now vtime.Time) {
-	timeout := vtime.Time(q.config.AckTimeoutNs) * vtime.Nanosecond
+	timeout := span(q.config.AckTimeoutNs)
 	for len(q.sent) > 0 && now-q.sent[0].at >= timeout {
 		q.forget(0)
 	}

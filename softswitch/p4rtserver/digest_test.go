@@ -4,6 +4,7 @@ package p4rtserver
 
 import (
 	"log/slog"
+	"math"
 	"slices"
 	"testing"
 
@@ -100,5 +101,24 @@ func TestDigestTimerEnds(t *testing.T) {
 	b.net.Run()
 	if now := b.net.Now(); now != vtime.Millisecond || len(b.c.out) != 1 {
 		t.Errorf("at %v there are %d lists, want one after 1 ms", now, len(b.c.out))
+	}
+}
+
+// Controllers give the longest timeouts for "never". In picoseconds they exceed 64 bits.
+func TestDigestTimeoutsThatNeverEnd(t *testing.T) {
+	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 2, MaxTimeoutNs: math.MaxInt64, AckTimeoutNs: math.MaxInt64})
+	b.net.RunUntil(vtime.Second)
+	b.z.add(0, [][]uint64{{1}})
+	if got := b.take(t); got != nil {
+		t.Errorf("list %v of one digest, want none before there are two", got)
+	}
+	b.z.add(0, [][]uint64{{2}})
+	if got := b.take(t); !slices.Equal(got, []byte{1, 2}) {
+		t.Errorf("list %v, want 1 and 2", got)
+	}
+	b.z.add(0, [][]uint64{{1}})
+	b.z.add(0, [][]uint64{{2}})
+	if got := b.take(t); got != nil {
+		t.Errorf("list %v, which is not acknowledged, again", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
-	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/table"
 	"google.golang.org/grpc/codes"
@@ -318,7 +317,7 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 	x := t.Extend(id)
 	meta := u.meta
 	x.Owner = &meta
-	x.Timeout = vtime.Time(u.meta.idle) * vtime.Nanosecond
+	x.Timeout = span(u.meta.idle)
 	x.LastHit = d.s.sw.Now()
 	x.Member, x.Group = member, group
 	d.retain(x)
@@ -380,7 +379,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 	if x != nil {
 		meta := u.meta
 		x.Owner = &meta
-		x.Timeout = vtime.Time(u.meta.idle) * vtime.Nanosecond
+		x.Timeout = span(u.meta.idle)
 		if x.Timeout > 0 && d.live {
 			d.s.ageing.watch(x.Timeout)
 		}
