@@ -588,6 +588,7 @@ var shown = []known{
 	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
 	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig16", metric: "pause_frames", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
+	{experiment: "rlb-fig16", metric: "pause_frames", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", with: "hermes-rlb-no-recirculation", refuted: true}},
 	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", with: "hermes-rlb-no-recirculation", refuted: true}},
 	{experiment: "rlb-fig15", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig15-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
