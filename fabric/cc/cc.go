@@ -80,12 +80,12 @@ const (
 // Config chooses a congestion control and its parameters. A parameter that is zero
 // has the algorithm's default for the link's rate.
 type Config struct {
-	Algorithm string `yaml:"algorithm"` // one of Algorithms; empty: none
+	Algorithm string `yaml:"algorithm"` // of congestion control
 	// MinRate is the least rate of a flow. Zero: 100 Mb/s, as in the simulators of
 	// DCQCN, TIMELY and HPCC; with PCN 1 Mb/s, the unit of its reports (section
 	// 5.2), since its figure 17 has 1024 flows on 10 Gb/s.
 	MinRate vtime.Rate `yaml:"min_rate"`
-	Rate    vtime.Rate `yaml:"rate"` // of fixed
+	Rate    vtime.Rate `yaml:"rate"` // of flows with the algorithm fixed; zero: that of the link
 	DCQCN   DCQCN      `yaml:"dcqcn"`
 	TIMELY  TIMELY     `yaml:"timely"`
 	HPCC    HPCC       `yaml:"hpcc"`

@@ -26,8 +26,9 @@ type Hermes struct {
 	RTTGap  vtime.Time `yaml:"rtt_gap"`
 	// Likewise for the share of marked packets: ECN is the share at a queue that takes
 	// RTTGap to drain. Zero: 0.4, the paper's value for switches that mark every
-	// packet beyond a threshold; see Marking for others. ECNGap is an eighth of ECN if
-	// zero, as in the paper.
+	// packet beyond a threshold; a scenario computes it from the profile's red.kmin,
+	// red.kmax and red.pmax instead. ECNGap is an eighth of ECN if zero, as in the
+	// paper.
 	ECN    float64 `yaml:"ecn" limits:"0..1"`
 	ECNGap float64 `yaml:"ecn_gap" limits:"0.."`
 	// A flow leaves a congested path only after Sent bytes, and if its rate is below

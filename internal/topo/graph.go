@@ -17,7 +17,7 @@ type Graph struct {
 	Links    []GraphLink   `yaml:"links"` // between switches
 }
 
-// GraphSwitch is a switch of a Graph.
+// GraphSwitch is a switch.
 type GraphSwitch struct {
 	Name string `yaml:"name"` // of the switch
 	// Tier is 1 for a switch with hosts, 2 for the next layer and so on.
@@ -25,8 +25,7 @@ type GraphSwitch struct {
 	Tier int `yaml:"tier" limits:"0..16"`
 }
 
-// GraphHost is a host of a Graph, or Count hosts, whose names are Name with a
-// number from 1.
+// GraphHost is a host, or Count hosts, whose names are Name with a number from 1.
 type GraphHost struct {
 	Name  string     `yaml:"name"`                     // of the host; with Count, what the number follows
 	Count int        `yaml:"count" limits:"0..262144"` // hosts like this one; zero means one
@@ -35,7 +34,7 @@ type GraphHost struct {
 	Delay vtime.Time `yaml:"delay"`                    // of its link, one way
 }
 
-// GraphLink is a link of a Graph, or Count parallel ones.
+// GraphLink is a link between switches, or Count parallel ones.
 type GraphLink struct {
 	A     string     `yaml:"a"`                        // switch at one end
 	B     string     `yaml:"b"`                        // switch at the other end

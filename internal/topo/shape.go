@@ -20,10 +20,9 @@ type shape interface {
 }
 
 // LeafSpine is a two-tier network: every leaf has Parallel links to every
-// spine. Hosts are called h1, h2, …, leaves l1, …, spines s1, …; hosts come
-// first in Nodes, then leaves, then spines. A leaf's first ports lead to its
-// hosts, the next ones to the spines in order, with parallel links next to each
-// other. Without parallel links, port p of a spine leads to leaf p.
+// spine. Hosts are called h1, h2, …, leaves l1, …, spines s1, ….
+// A leaf's first ports lead to its hosts, the next ones to the spines in order,
+// with parallel links beside each other. Without parallel links, port p of a spine leads to leaf p.
 type LeafSpine struct {
 	Leaves       int        `yaml:"leaves" limits:"1..1024"`        // number of leaves
 	Spines       int        `yaml:"spines" limits:"1..256"`         // number of spines

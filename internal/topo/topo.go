@@ -110,7 +110,7 @@ type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
 	// MMU names the buffer management of a simulator or of switch chips: hpcc,
 	// conweave or broadcom. Its values are the defaults of the keys that the file
-	// leaves out. See MMU.
+	// leaves out (docs/fabric.md has a table). Empty: none of them.
 	MMU string `yaml:"mmu"`
 	// EgressAlpha times the free part of the buffer is the limit of an egress
 	// queue of a class that is not lossless. Zero means no limit.

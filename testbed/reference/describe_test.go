@@ -12,12 +12,15 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
+	"github.com/pauseless/pauseless/testbed/workload"
 )
 
 const module = "github.com/pauseless/pauseless/"
@@ -46,6 +49,7 @@ type describer struct {
 	t        *testing.T
 	comments map[string]map[string]string // by package and type, by field
 	docs     map[string]string            // of types
+	values   map[string][]string          // of types of text: their constants
 }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -100,6 +104,8 @@ func plural(v value) string {
 		return "texts"
 	case v.scalar == "integer":
 		return "whole numbers"
+	case v.scalar == "any":
+		return strings.Replace(v.text, "overlay", "overlays", 1)
 	case v.elem != nil:
 		return "lists"
 	}
@@ -141,12 +147,25 @@ func (d *describer) fields(t reflect.Type, def reflect.Value) []field {
 			d.commentsOf(t)
 			doc = d.docs[t.PkgPath()+"."+t.Name()]
 			doc = words(doc, keysOf(t))
-			doc = regexp.MustCompile(`^(?:An? |The )?`+t.Name()+` (?:is|are) `).ReplaceAllString(doc, "")
+			doc = regexp.MustCompile(`^(?:An? |The )?`+t.Name()+` (?:(?:is|are) )?(\w)`).ReplaceAllString(doc, "$1")
 		}
 		if t := elem(f.Type); t.Kind() == reflect.String && strings.HasPrefix(t.PkgPath(), module) {
 			d.load(t.PkgPath())
-			about := strings.TrimPrefix(d.docs[t.PkgPath()+"."+t.Name()], t.Name()+" ")
-			doc = strings.TrimSpace(doc + ". " + words(about, nil))
+			name := t.PkgPath() + "." + t.Name()
+			about := words(regexp.MustCompile(`^`+t.Name()+` (?:is |are )?`).ReplaceAllString(d.docs[name], ""), nil)
+			if values := d.values[name]; values != nil {
+				if doc != "" {
+					about = "" // the field's own comment is enough
+				}
+				about += " One of " + listOf(values) + "."
+			}
+			doc = strings.TrimSpace(strings.TrimPrefix(doc+". "+about, ". "))
+		}
+		switch {
+		case t == reflect.TypeFor[cc.Config]() && key == "algorithm":
+			doc += ": one of " + listOf(cc.Algorithms()) + ". Empty: none"
+		case key == "sizes" && t.PkgPath() == reflect.TypeFor[workload.Coflow]().PkgPath():
+			doc = strings.TrimSuffix(doc, ".") + ". Distributions are " + listOf(workload.Names())
 		}
 		if doc == "" {
 			d.t.Errorf("%s.%s, key %q: no comment says what it is", t, f.Name, key)
@@ -192,6 +211,9 @@ func (d *describer) choices() []field {
 	}
 	return list
 }
+
+// listOf returns values as a text, as code.
+func listOf(values []string) string { return "`" + strings.Join(values, "`, `") + "`" }
 
 // choiceOf returns what the values of such a key mean, and which there are.
 func choiceOf(key string) (doc string, values []string) {
@@ -270,6 +292,19 @@ func (d *describer) load(pkg string) {
 			d.t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+				of, named := spec.Type.(*ast.Ident)
+				text, literal := spec.Values[0].(*ast.BasicLit)
+				if named && literal && text.Kind == token.STRING {
+					v, err := strconv.Unquote(text.Value)
+					if err != nil {
+						d.t.Fatal(err)
+					}
+					if name := pkg + "." + of.Name; !slices.Contains(d.values[name], v) {
+						d.values[name] = append(d.values[name], v)
+					}
+				}
+			}
 			if g, ok := n.(*ast.GenDecl); ok && len(g.Specs) == 1 {
 				if spec, ok := g.Specs[0].(*ast.TypeSpec); ok {
 					d.docs[pkg+"."+spec.Name.Name] = g.Doc.Text()

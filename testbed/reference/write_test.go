@@ -62,7 +62,7 @@ func readScenario(file string) error {
 func TestReference(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			d := &describer{t: t, comments: make(map[string]map[string]string), docs: make(map[string]string)}
+			d := &describer{t: t, comments: make(map[string]map[string]string), docs: make(map[string]string), values: make(map[string][]string)}
 			v := d.describe(reflect.TypeOf(k.defaults), reflect.ValueOf(k.defaults))
 			schema := v.schema()
 			schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"

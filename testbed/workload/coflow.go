@@ -11,24 +11,22 @@ import (
 )
 
 // Coflow generates groups of flows that are only useful together. The
-// applications of the CLB paper (section 4) are
-//
-//	map-reduce     count: 30, flows: 5…30, size: 16KB, interval: 400us, each: true
-//	cloud storage  count: 5…30, flows: 15, pareto: {low: 10KB, high: 2MB, shape: 1.2}, interval: 400us, each: true
-//	web search     count: 30, flows: 5…30, total: 2MB, spread: 10ms, receivers: 1
-//
-// The paper gives arrivals a Poisson distribution with λ = 2.5 without a unit. The
+// applications of the CLB paper (section 4) are map-reduce (count: 30, flows: 5 to
+// 30, size: 16KB, interval: 400us, each: true), cloud storage (count: 5 to 30,
+// flows: 15, pareto: {low: 10KB, high: 2MB, shape: 1.2}, interval: 400us, each:
+// true) and web search (count: 30, flows: 5 to 30, total: 2MB, spread: 10ms,
+// receivers: 1). The paper gives arrivals a Poisson distribution with λ = 2.5 without a unit. The
 // interval above assumes 2.5 per millisecond.
 type Coflow struct {
 	// Count is the number of coflows. It may be left out if coflows start at
 	// Interval and the scenario has a window: they continue until its end.
 	Count int        `yaml:"count" limits:"1.."`
 	Flows int        `yaml:"flows" limits:"1.."` // of each
-	Size  vtime.Size `yaml:"size"`               // of each flow; or
-	Total vtime.Size `yaml:"total"`              // of a coflow, shared evenly; or
-	// Sizes is a distribution of flow sizes; or
+	Size  vtime.Size `yaml:"size"`               // of each flow; or total, sizes or pareto
+	Total vtime.Size `yaml:"total"`              // of a coflow, shared evenly among its flows
+	// Sizes is a distribution of flow sizes: its name, or a file.
 	Sizes  string  `yaml:"sizes"`
-	Pareto *Pareto `yaml:"pareto"` // a bounded Pareto distribution of them
+	Pareto *Pareto `yaml:"pareto"` // a bounded Pareto distribution of flow sizes
 
 	From Hosts `yaml:"from"` // senders; all hosts if left out
 	To   Hosts `yaml:"to"`   // receivers; all hosts if left out

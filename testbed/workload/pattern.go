@@ -12,8 +12,8 @@ import (
 // Incast is a repeated pattern in which many hosts send to one at the same time.
 type Incast struct {
 	Degree int        `yaml:"degree" limits:"1.."` // number of senders
-	Size   vtime.Size `yaml:"size"`                // of each answer; alternatively
-	Total  vtime.Size `yaml:"total"`               // of all answers together
+	Size   vtime.Size `yaml:"size"`                // of each sender's flow; or total
+	Total  vtime.Size `yaml:"total"`               // of all flows of an incast together
 	From   Hosts      `yaml:"from"`                // senders are drawn from these, other than the receiver
 	To     Hosts      `yaml:"to"`                  // the receiver is drawn from these
 	Start  vtime.Time `yaml:"start"`               // of the first incast
