@@ -4,6 +4,7 @@ package workload
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
@@ -551,4 +553,40 @@ func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 	if _, err := GenerateUntil(together, network, 7, vtime.Millisecond); err == nil || !strings.Contains(err.Error(), "count is missing") {
 		t.Errorf("coflows that begin together, without an end: %v", err)
 	}
+}
+
+const distributionsMark = "<!-- distributions: made by make golden -->\n"
+
+// docs/fabric.md lists the distributions, with their means and what their files
+// say first.
+func TestDistributionsAreListed(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| `sizes` | mean | |\n|---|---:|---|\n")
+	for _, name := range Names() {
+		d, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := data.ReadFile("data/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		mean := fmt.Sprintf("%.3g KB", d.Mean()/1e3)
+		if d.Mean() >= 1e6 {
+			mean = fmt.Sprintf("%.3g MB", d.Mean()/1e6)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, mean, strings.TrimPrefix(first, "# "))
+	}
+	const page = "../../docs/fabric.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), distributionsMark)
+	if len(parts) != 3 {
+		t.Fatalf("%s has %q %d times, not twice", page, distributionsMark, len(parts)-1)
+	}
+	parts[1] = b.String()
+	golden.Check(t, page, []byte(strings.Join(parts, distributionsMark)))
 }
