@@ -109,6 +109,7 @@ func (n *nic) add(now vtime.Time, s *sender) {
 		n.wait(s)
 		return
 	}
+	n.expire(now)
 	n.makeReady(s)
 }
 

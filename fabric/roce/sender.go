@@ -419,7 +419,7 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 	if s.ctl == nil || !s.waiting {
 		return
 	}
-	if now < s.since+s.timeout() {
+	if rto := s.timeout(); rto == 0 || now < s.since+rto {
 		s.watch()
 		return
 	}
