@@ -57,6 +57,7 @@ type evaluator struct {
 	list   []syntax.Token
 	at     int
 	depth  int
+	idle   int // operands that the result does not depend on, around the present one
 	pos    source.Pos
 	failed bool
 }
@@ -86,12 +87,12 @@ func (e *evaluator) ternary() int64 {
 		return c
 	}
 	e.at++
-	a := e.ternary()
+	a := e.unless(c == 0, e.ternary)
 	if e.peek() != syntax.Colon {
 		return e.fail("? without : in the condition")
 	}
 	e.at++
-	b := e.ternary()
+	b := e.unless(c != 0, e.ternary)
 	if c != 0 {
 		return a
 	}
@@ -104,6 +105,24 @@ var precedence = map[syntax.Kind]int{
 	syntax.Less: 7, syntax.Greater: 7, syntax.LessEqual: 7, syntax.GreaterEqual: 7,
 	syntax.Shl: 8, syntax.Shr: 8, syntax.Plus: 9, syntax.Minus: 9,
 	syntax.Star: 10, syntax.Slash: 10, syntax.Percent: 10,
+}
+
+// unless evaluates an operand. If skip is true, the result does not depend on it, and it
+// may divide by zero.
+func (e *evaluator) unless(skip bool, operand func() int64) int64 {
+	if skip {
+		e.idle++
+		defer func() { e.idle-- }()
+	}
+	return operand()
+}
+
+// shift shifts to the left, or to the right by a negative number, by any number of bits.
+func shift(a, by int64) int64 {
+	if by < 0 {
+		return a >> uint64(-by)
+	}
+	return a << uint64(by)
 }
 
 // operator returns the next binary operator and its number of tokens.
@@ -126,7 +145,7 @@ func (e *evaluator) binary(lowest int) int64 {
 			break
 		}
 		e.at += n
-		right := e.binary(prec + 1)
+		right := e.unless(op == syntax.AndAnd && left == 0 || op == syntax.OrOr && left != 0, func() int64 { return e.binary(prec + 1) })
 		left = e.apply(op, left, right)
 	}
 	return left
@@ -163,9 +182,9 @@ func (e *evaluator) apply(op syntax.Kind, a, b int64) int64 {
 	case syntax.GreaterEqual:
 		return truth(a >= b)
 	case syntax.Shl:
-		return a << (uint64(b) & 63)
+		return shift(a, b)
 	case syntax.Shr:
-		return a >> (uint64(b) & 63)
+		return shift(a, -b)
 	case syntax.Plus:
 		return a + b
 	case syntax.Minus:
@@ -174,6 +193,9 @@ func (e *evaluator) apply(op syntax.Kind, a, b int64) int64 {
 		return a * b
 	}
 	if b == 0 {
+		if e.idle > 0 {
+			return 0
+		}
 		return e.fail("division by zero in the condition")
 	}
 	if b == -1 {

@@ -76,6 +76,8 @@ var tests = []struct{ name, text, want string }{
 	{"if of bits", "#if (1 << 4 | 3) & ~1 ^ 0x10\na\n#endif", "a"},
 	{"if of undefined macros", "#if X\na\n#elif Y == 0\nb\n#endif", "b"},
 	{"if of shifts", "#if 16 >> 2 == 4 && -7 / 2 == -3 && -7 % 2 == -1\na\n#endif", "a"},
+	{"if of shifts by any number", "#if (1 << 64) == 0 && (-1 >> 64) == -1 && (4 << -1) == 2 && (4 >> -1) == 8\na\n#endif", "a"},
+	{"if without the operand that divides by zero", "#if defined X && 10 / X > 2\na\n#elif 1 || 1 % 0\nb\n#endif\n#if (1 ? 2 : 1 / 0) && (0 ? 1 / 0 : 1)\nc\n#endif", "b c"},
 	{"if by comparison", "#if 2 > 1 && 1 >= 1 && 1 <= 2 && 1 != 2 || 0\na\n#endif", "a"},
 	{"if with suffixes", "#if 10UL == 0xA && 012 == 10L\na\n#else\nb\n#endif", "a"},
 	{"ifdef", "#define X\n#ifdef X\na\n#endif\n#ifndef X\nb\n#else\nc\n#endif // X", "a c"},
@@ -107,7 +109,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Every input that grows without limit ends with an error.
+// Every input that grows without limit ends with an error, and so do numbers and files that end too early.
 func TestBounds(t *testing.T) {
 	const tooLarge = "the expansion of macro"
 	double := "#define A0 x x\n"
@@ -128,6 +130,7 @@ func TestBounds(t *testing.T) {
 		"parentheses":           {"#if " + strings.Repeat("(", 5000) + "\n#endif", "the condition is nested too deep"},
 		"negations":             {"#if " + strings.Repeat("!", 5000) + "1\n#endif", "the condition is nested too deep"},
 		"calls":                 {"#define F(x) x\n" + strings.Repeat("F(", calls) + strings.Repeat(")", calls), ""},
+		"division by zero":      {"#if 0 || 1 / 0\n#endif", "division by zero in the condition"},
 		"open file":             {"#include \"open.p4\"", "open.p4:1:1: #if without #endif"},
 	} {
 		if testing.Short() && c.want == tooLarge {
