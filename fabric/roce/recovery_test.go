@@ -276,3 +276,32 @@ func TestPacketBeyondTheSetIsNotADuplicate(t *testing.T) {
 		}
 	}
 }
+
+func TestIRNTimesOutEarlyWhenLittleIsInFlight(t *testing.T) {
+	w := newWire(t, func(c *Config) { c.Recovery = IRN })
+	a, b := w.host(1), w.host(2)
+	first := true
+	w.touch = func(from *Host, _ *packet.Frame, _ vtime.Time) bool {
+		ok := from != a || !first
+		first = false
+		return ok
+	}
+	o, _ := w.connect(a, b, Flow{Size: 1000})
+	w.until(vtime.Millisecond)
+	if o.Ended() < 100*vtime.Microsecond || o.Ended() > 106*vtime.Microsecond {
+		t.Errorf("ended at %v", o.Ended())
+	}
+}
+
+// With an RTO of zero, more packets in flight than RTOLowPackets have no timeout. The
+// timeout that was set for the first one was counted.
+func TestIRNWithoutALongTimeout(t *testing.T) {
+	w := newWire(t, func(c *Config) { c.Recovery, c.RTO, c.RTOLow = IRN, 0, 10*vtime.Microsecond })
+	a, b := w.host(1), w.host(2)
+	w.extra = func(*packet.Frame) vtime.Time { return 5 * vtime.Microsecond }
+	o, _ := w.connect(a, b, Flow{Size: 100_000, BaseRTT: 100 * vtime.Microsecond, Path: rate})
+	w.until(vtime.Millisecond)
+	if o.Ended() == 0 || a.Stats.Timeouts != 0 || o.Resent() != 0 {
+		t.Errorf("ended at %v after %d timeouts and %d retransmissions", o.Ended(), a.Stats.Timeouts, o.Resent())
+	}
+}
