@@ -176,6 +176,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("switch %s: port %d is the drop port", c.Name, p.Number)
 		case p.Number == c.CPUPort && i < len(c.Ports):
 			return fmt.Errorf("switch %s: port %d is the CPU port", c.Name, p.Number)
+		case slices.Min(p.Weights[:]) < 0 || slices.Max(p.Weights[:]) > maxWeight:
+			return fmt.Errorf("switch %s: port %d: weights %v: want 0 to %d", c.Name, p.Number, p.Weights, maxWeight)
 		}
 		seen[p.Number] = true
 	}
@@ -198,7 +200,7 @@ func (c *Config) check() error {
 				return fmt.Errorf("switch %s: port %d: a dynamic PFC threshold needs Buffer.Size", c.Name, p.Number)
 			case t.XOFF <= 0 && t.Alpha <= 0:
 				return fmt.Errorf("switch %s: port %d: PFC without a threshold: set XOFF or Alpha", c.Name, p.Number)
-			case t.XON > t.XOFF && t.Alpha <= 0:
+			case t.XOFF > 0 && t.XON > t.XOFF:
 				return fmt.Errorf("switch %s: port %d: PFC resumes at %v, above the %v at which it pauses", c.Name, p.Number, t.XON, t.XOFF)
 			}
 		}
@@ -252,6 +254,10 @@ const defaultGap = 4000
 
 // maxPasses limits the recirculations and resubmissions of a packet.
 const maxPasses = math.MaxUint16 - 1
+
+// maxWeight limits the weights of queues. A round of deficit round robin sends 1600 bytes
+// for each.
+const maxWeight = 1 << 16
 
 // maxPort limits port numbers. standard_metadata has nine bits for them, other
 // programs may have more.
