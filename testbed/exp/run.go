@@ -296,7 +296,9 @@ feeding:
 		exists := r.earlier[r.p.Name(j)].State != "" || r.st.Has(j.Key)
 		if r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !exists {
 			r.mu.Lock()
-			first = ErrBudget
+			if first == nil {
+				first = ErrBudget
+			}
 			r.mu.Unlock()
 			continue // runs that exist take no time, but for the sample
 		}

@@ -438,3 +438,26 @@ func TestOneProcessClaimsAnAbandonedRun(t *testing.T) {
 		}
 	}
 }
+
+// brokenMaker is a maker that no run can be made with.
+type brokenMaker struct{}
+
+func (brokenMaker) Make(context.Context, *Plan, Job, func(string)) (*Record, error) {
+	return nil, errBroken
+}
+func (brokenMaker) Kept(context.Context, Job) {}
+
+var errBroken = errors.New("no worker is left")
+
+// An error ends the experiment also if the budget is spent: that was reported instead,
+// with an outcome, if it was noticed after the error.
+func TestTheBudgetHidesNoError(t *testing.T) {
+	p := tinyPlan(t)
+	jobs := p.Jobs()
+	sample := p.Name(jobs[0]) // made again although the budget is spent
+	r := &runner{p: p, st: newStore(t), o: Options{Parallel: 1, Budget: 1, Maker: brokenMaker{}}, begun: time.Now().Add(-time.Hour), sample: sample,
+		earlier: map[string]result.RunNote{sample: {State: result.Done}}, done: map[Job]result.RunNote{}, at: map[Job]time.Time{}, took: map[Job]float64{}}
+	if err := r.batch(t.Context(), append(jobs[:1:1], slices.Repeat(jobs[1:2], 50_000)...)); !errors.Is(err, errBroken) {
+		t.Errorf("got %v, want %v", err, errBroken)
+	}
+}
