@@ -299,8 +299,12 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 	var out []syntax.Token
 	full, done := make([][]syntax.Token, len(args)), make([]bool, len(args)) // the arguments, expanded
 	body := m.body
+	operand, space := 0, syntax.TokenFlags(0) // where the left operand of ## begins, and its flags
 	for i := 0; i < len(body); i++ {
 		t := body[i]
+		if t.Kind != syntax.HashHash {
+			operand, space = len(out), t.Flags
+		}
 		pasted := i+1 < len(body) && body[i+1].Kind == syntax.HashHash
 		switch k := m.param(t); {
 		case t.Kind == syntax.Hash && m.isFunc:
@@ -312,29 +316,21 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 			if k := m.param(body[i]); k >= 0 {
 				right = args[k]
 			}
-			out = p.paste(out, right)
+			if len(out) == operand { // empty arguments leave the other operand
+				out = append(out, right...)
+			} else {
+				out = p.paste(out, right)
+			}
+			spaced(out, operand, space)
 		case k >= 0 && pasted:
 			out = append(out, args[k]...)
-			if len(args[k]) == 0 { // an empty argument leaves the other operand
-				i++
-				if i+1 < len(body) {
-					i++
-					right := body[i : i+1]
-					if k := m.param(body[i]); k >= 0 {
-						right = args[k]
-					}
-					out = append(out, right...)
-				}
-			}
+			spaced(out, operand, space)
 		case k >= 0:
 			if !done[k] {
 				full[k], done[k] = p.expandList(args[k]), true
 			}
-			at := len(out)
 			out = append(out, full[k]...)
-			if at < len(out) {
-				out[at].Flags = out[at].Flags&^(syntax.LineStart|syntax.SpaceAhead) | t.Flags
-			}
+			spaced(out, operand, space)
 		default:
 			out = append(out, t)
 		}
@@ -345,13 +341,18 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 	return out
 }
 
+// spaced gives the first token of an argument the space of its parameter.
+func spaced(list []syntax.Token, first int, flags syntax.TokenFlags) {
+	if first < len(list) {
+		t := &list[first]
+		t.Flags = t.Flags&^(syntax.LineStart|syntax.SpaceAhead) | flags
+	}
+}
+
 // paste joins the last token of left and the first of right.
 func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
 	if len(right) == 0 {
 		return left
-	}
-	if len(left) == 0 {
-		return append(left, right...)
 	}
 	a, b := left[len(left)-1], right[0]
 	if len(a.Text)+len(b.Text) > maxToken {

@@ -66,6 +66,7 @@ var tests = []struct{ name, text, want string }{
 	{"call that spans the end of an expansion", "#define F(x) <x>\n#define G F(\nG 1)", "<1>"},
 	{"stringize", "#define S(x) #x\nS(a + \"b\") S( c  d )", `"a + \"b\"" "c d"`},
 	{"paste", "#define C(x, y) x##y\nC(ab, 1) C(1, w5) C(, z) C(<, <)", "ab1 1w5 z <<"},
+	{"paste of nothing", "#define C(x, y, z) ; x##y##z\nC(,,b) C(,c,) C(,,) C(d,,) C(,e,f)", "; b ; c ; ; d ; ef"},
 	{"pasted arguments are not expanded", "#define A 1\n#define C(x) x ## A\nC(A)", "AA"},
 	{"variadic", "#define F(x, ...) x(__VA_ARGS__)\nF(f, 1, 2) F(g)", "f(1, 2) g()"},
 	{"named variadic", "#define F(x...) <x>\nF(1, 2)", "<1, 2>"},
