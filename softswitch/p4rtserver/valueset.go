@@ -49,10 +49,11 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 	value := make([]uint64, bitvec.Limbs(v.width))
 	at := v.width
-	seen := 0
+	complete := len(m.Match) == len(v.fields)
 	for i := range v.fields {
 		f := &v.fields[i]
 		at -= f.width
+		seen := 0
 		for _, fm := range m.Match {
 			if fm.FieldId != f.id {
 				continue
@@ -73,8 +74,9 @@ func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 				value[i] |= wide[i]
 			}
 		}
+		complete = complete && seen == 1
 	}
-	if seen != len(v.fields) || len(m.Match) != seen {
+	if !complete {
 		return nil, status.Errorf(codes.InvalidArgument, "value set %s: a member has %d fields, want each of %d once", v.name, len(m.Match), len(v.fields))
 	}
 	return value, nil

@@ -46,3 +46,29 @@ func TestErrorsOfAnyBatchFitAHeader(t *testing.T) {
 		}
 	}
 }
+
+// A member of a value set has each field once. One field twice took the place of
+// another that was missing.
+func TestFieldsOfAValueSetsMember(t *testing.T) {
+	d := &device{pipeline: &pipeline{}}
+	set := &boundVSet{name: "v", width: 16, fields: []boundField{{id: 1, width: 8}, {id: 2, width: 8}}}
+	match := func(id uint32, value byte) *p4v1.FieldMatch {
+		return &p4v1.FieldMatch{FieldId: id, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{value}}}}
+	}
+	for _, c := range []struct {
+		list []*p4v1.FieldMatch
+		want uint64
+		code codes.Code
+	}{
+		{[]*p4v1.FieldMatch{match(1, 3), match(2, 4)}, 0x304, codes.OK},
+		{[]*p4v1.FieldMatch{match(2, 4), match(1, 3)}, 0x304, codes.OK},
+		{[]*p4v1.FieldMatch{match(1, 3)}, 0, codes.InvalidArgument},
+		{[]*p4v1.FieldMatch{match(1, 3), match(1, 4)}, 0, codes.InvalidArgument},
+		{[]*p4v1.FieldMatch{match(1, 3), match(3, 4)}, 0, codes.InvalidArgument},
+	} {
+		v, err := set.parse(d, &p4v1.ValueSetMember{Match: c.list})
+		if status.Code(err) != c.code || err == nil && v[0] != c.want {
+			t.Errorf("%v: %#x, %v, want %#x, %v", c.list, v, err, c.want, c.code)
+		}
+	}
+}
