@@ -313,7 +313,7 @@ func (m *Manager) Get() *Packet {
 		return &b.Packet
 	}
 	m.free = p.next
-	p.next, p.State, p.Passes, p.Class, p.Uncounted, p.List = nil, p.State[:0], 0, -1, false, 0
+	p.next, p.State, p.Passes, p.Class, p.Queue, p.Uncounted, p.List = nil, p.State[:0], 0, -1, 0, false, 0
 	return p
 }
 

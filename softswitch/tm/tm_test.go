@@ -703,6 +703,17 @@ func TestRecirculatedPacketFindsNoRoom(t *testing.T) {
 	}
 }
 
+// A packet that was never queued has no queue, also if its memory had one: drops in
+// ingress were reported to observers for the class of an earlier packet.
+func TestGetReturnsAnEmptyPacket(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps})})
+	b.mustQueue(0, 1, 3, 100, 'a')
+	b.m.Run()
+	if p := b.m.Get(); p.Queue != 0 || p.Class != -1 || p.Frame != nil {
+		t.Errorf("got %+v", p)
+	}
+}
+
 // A recirculated packet occupies the port for its transmission time, returns
 // after the latency, and stays charged to its ingress account.
 func TestRecirculation(t *testing.T) {
