@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -373,6 +374,49 @@ func TestKeeperContinuesAfterAFailover(t *testing.T) {
 		<-died
 		stop()
 		awaitKept(t, second)
+		if err := holds(srv, d); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The desired state of a standby changes while it waits. When it takes over, it
+// applies the last one only: it removed what the others had added since, and added it
+// again.
+func TestStandbyTakesOverWithTheLatestState(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		first, _, stop := keep(t, srv, 5, options(net, &events{}), -1)
+		set(t, first, desired(t, 3))
+		ev := &events{}
+		o := options(net, ev)
+		o.Policy = controlplane.Standby
+		fabric, err := controlplane.StartAll([]controlplane.Target{target(srv, 2)}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fabric.Close()
+		second := controlplane.NewKeeper(fabric, -1)
+		if err := second.Set("l1", desired(t, 3)); err != nil { // before it runs, as ctl apply does
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- second.Run(ctx) }()
+		defer func() { cancel(); <-done }()
+		ev.await(t, controlplane.Backup, 1)
+		synctest.Wait()
+		d := desired(t, 9)
+		if err := second.Set("l1", d); err != nil {
+			t.Fatal(err)
+		}
+		set(t, first, d)
+		_, before := srv.Writes()
+		stop()
+		awaitKept(t, second)
+		if _, after := srv.Writes(); after != before || !fabric.Session("l1").IsPrimary() {
+			t.Errorf("%d updates although nothing has changed: %v", after-before, ev.texts())
+		}
 		if err := holds(srv, d); err != nil {
 			t.Error(err)
 		}

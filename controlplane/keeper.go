@@ -175,13 +175,13 @@ func (k *Keeper) keep(ctx context.Context, of *wanted) {
 	said := ""
 	reason := becamePrimary
 	for ctx.Err() == nil {
-		k.mu.Lock()
-		w := *of
-		k.mu.Unlock()
 		st, err := s.await(ctx, func(st state) bool { return st.role == rolePrimary })
 		if err != nil {
 			return
 		}
+		k.mu.Lock()
+		w := *of // after a standby may have waited for days
+		k.mu.Unlock()
 		if w.version > 0 {
 			if st.term != term {
 				reason = becamePrimary
