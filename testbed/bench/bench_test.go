@@ -74,6 +74,11 @@ var ratios = []struct {
 	{"one thread to two, little traffic: elapsed time", job{"idle", "ecmp", "dcqcn", 1}, job{"idle", "ecmp", "dcqcn", 2}, elapsed, "≥ 0.95"},
 }
 
+// Profiles whose cost per traversal is compared with that of ECMP, the first.
+var costs = strings.Fields("ecmp presto letflow drill conga hermes conweave clb plb pcn qcn hpcc pbfs hpcc-pbfs rlb-presto rlb-letflow rlb-drill rlb-hermes rlb-adaptive-drill")
+
+func costOf(profile string) job { return job{"paused", profile, "dcqcn", 1} }
+
 func userTime(u usage) float64 { return u.User }
 func perHop(u usage) float64   { return u.User / float64(u.Hops) }
 func elapsed(u usage) float64  { return u.Wall }
@@ -95,6 +100,13 @@ func TestRatios(t *testing.T) {
 		}
 		for _, j := range []job{r.a, r.b} {
 			if !slices.Contains(jobs, j) {
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	if os.Getenv("BENCH_ONLY") == "" {
+		for _, profile := range costs {
+			if j := costOf(profile); !slices.Contains(jobs, j) {
 				jobs = append(jobs, j)
 			}
 		}
@@ -220,8 +232,8 @@ network:
   switch: {buffer: 32MB, pfc: {xoff: 256KB}}
 profiles: [PROFILE]
 traffic:
-- poisson: {sizes: websearch, load: 0.6, duration: 500us}
-until: 500us
+- poisson: {sizes: websearch, load: 0.6, duration: 1ms}
+until: 1ms
 `,
 	"idle": `name: idle
 network:
@@ -339,6 +351,17 @@ func report(took map[job][]usage, rounds int) string {
 		}
 		mean, half := interval(x)
 		fmt.Fprintf(&b, "| %s | %.2f ± %.2f | %s |\n", r.text, mean, half, r.goal)
+	}
+	if ecmp := took[costOf(costs[0])]; len(took[costOf(costs[len(costs)-1])]) > 0 {
+		b.WriteString("\n| profile | user time per traversal to that of ECMP |\n|---|---:|\n")
+		for _, profile := range costs[1:] {
+			var x []float64
+			for i, u := range took[costOf(profile)] {
+				x = append(x, perHop(u)/perHop(ecmp[i]))
+			}
+			mean, half := interval(x)
+			fmt.Fprintf(&b, "| `%s` | %.2f ± %.2f |\n", profile, mean, half)
+		}
 	}
 	b.WriteString("\n| run | ns per traversal (user) | start | memory | per host |\n|---|---:|---:|---:|---:|\n")
 	var jobs []job
