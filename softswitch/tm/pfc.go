@@ -70,11 +70,9 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int6
 	}
 }
 
-// uncharge removes a packet from its account, from the headroom first. It sends no
-// RESUME.
-func (m *Manager) uncharge(p *Packet) {
-	in := &m.ports[p.In]
-	a := &in.class(int(p.class)).account
+// uncharge removes a packet from account a of a class of its ingress port, from the
+// headroom first. It sends no RESUME.
+func (m *Manager) uncharge(p *Packet, in *port, a *account) {
 	charge := int64(p.charge)
 	fromHeadroom := min(a.headroom, charge)
 	a.headroom -= fromHeadroom
@@ -91,26 +89,24 @@ func (m *Manager) uncharge(p *Packet) {
 // discharge removes a packet from its account, and resumes the sender if the account
 // falls to XON.
 func (m *Manager) discharge(p *Packet) {
-	if m.release(p) {
+	in := &m.ports[p.In]
+	a := &in.class(int(p.class)).account
+	m.uncharge(p, in, a)
+	if m.relieved(in, a, int(p.class)) {
 		m.Run()
 	}
 }
 
-// release is discharge without sending the RESUME: if it returns true, the caller
-// calls Run.
-func (m *Manager) release(p *Packet) bool {
-	m.uncharge(p)
-	return m.relieved(&m.ports[p.In], int(p.class))
-}
-
-// relieved is called after packets have left the account of a class. If the account is
-// at XON, it resumes the sender and returns true: the caller calls Run.
-func (m *Manager) relieved(in *port, class int) bool {
-	a := &in.class(class).account
+// relieved is called after packets have left account a of a class. If it is at XON, it
+// resumes the sender and returns true: the caller calls Run.
+func (m *Manager) relieved(in *port, a *account, class int) bool {
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(in.number), class, a.bytes())
 	}
-	if over := a.base - in.Reserve; a.pausing && a.headroom == 0 && (over <= 0 || over+in.Gap <= m.threshold(in)) {
+	if !a.pausing || a.headroom != 0 {
+		return false
+	}
+	if over := a.base - in.Reserve; over <= 0 || over+in.Gap <= m.threshold(in) {
 		in.forget(class, m.sched.Now())
 		in.sendPFC(class, 0)
 		return true

@@ -340,7 +340,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 	qu, a := &o.class(q).queue, &in.class(class).account
 	again, before := p.charge != 0, int(p.class)
 	if again {
-		m.uncharge(p)
+		m.uncharge(p, in, &in.class(before).account)
 	}
 	cause := m.admit(o, in, &qu.depth, a, class, size)
 	charged := cause == Queued && !o.own
@@ -350,7 +350,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
 		m.max = max(m.max, m.used)
 	}
 	if again && (!charged || class != before) {
-		m.relieved(in, before)
+		m.relieved(in, &in.class(before).account, before)
 	}
 	if cause != Queued {
 		o.stats.Class[q].Drops++
