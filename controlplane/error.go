@@ -32,8 +32,12 @@ func (e *NotPrimaryError) Error() string {
 	if e.Mine == e.Highest {
 		than = "which is also"
 	}
-	return fmt.Sprintf("%s: not primary: another controller is, with election id %v, %s our %v; stop it, or take over with an election id from %v up",
-		e.Switch, e.Highest, than, e.Mine, e.Highest.next())
+	rather := fmt.Sprintf("or take over with an election id from %v up", e.Highest.next())
+	if e.Highest == highestID {
+		rather = "since no election id is higher"
+	}
+	return fmt.Sprintf("%s: not primary: another controller is, with election id %v, %s our %v; stop it, %s",
+		e.Switch, e.Highest, than, e.Mine, rather)
 }
 
 // NotConnectedError reports that a switch cannot be reached now. The session

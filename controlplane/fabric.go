@@ -63,15 +63,14 @@ func startAll(targets []Target, options Options, quiet bool) (*Fabric, error) {
 func (f *Fabric) Add(t Target) (*Session, error) { return f.add(t, false) }
 
 func (f *Fabric) add(t Target, quiet bool) (*Session, error) {
-	s, err := start(t, f.options, quiet)
-	if err != nil {
-		return nil, err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.byName[s.Name()] != nil {
-		s.Close()
-		return nil, fmt.Errorf("two switches are called %s", s.Name())
+	if name := t.withDefaults().Name; f.byName[name] != nil {
+		return nil, fmt.Errorf("two switches are called %s", name)
+	}
+	s, err := start(t, f.options, quiet) // which does not wait
+	if err != nil {
+		return nil, err
 	}
 	f.sessions = append(slices.Clip(f.sessions), s)
 	f.byName[s.Name()] = s

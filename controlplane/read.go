@@ -15,39 +15,28 @@ import (
 
 // Read returns the entities that match any of those in want, by the
 // specification's rules for reads and wildcards. It also works in backup and
-// read-only sessions.
+// read-only sessions. Options.Timeout applies to the wait for each part of the
+// answer.
 func (s *Session) Read(ctx context.Context, want ...*p4v1.Entity) ([]*p4v1.Entity, error) {
-	var all []*p4v1.Entity
-	err := s.ReadEach(ctx, want, func(part []*p4v1.Entity) error {
-		all = append(all, part...)
-		return nil
-	})
-	return all, err
-}
-
-// ReadEach is Read for large answers: it calls do with each part as it
-// arrives. Options.Timeout applies to the wait for each part.
-func (s *Session) ReadEach(ctx context.Context, want []*p4v1.Entity, do func([]*p4v1.Entity) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(s.options.Timeout, func() { cancel(context.DeadlineExceeded) })
 	defer timer.Stop()
 	stream, err := s.client.Read(ctx, &p4v1.ReadRequest{DeviceId: s.target.DeviceID, Role: s.target.Role, Entities: want})
 	if err != nil {
-		return s.readError(ctx, err)
+		return nil, s.readError(ctx, err)
 	}
+	var all []*p4v1.Entity
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return all, nil
 		}
 		if err != nil {
-			return s.readError(ctx, err)
+			return all, s.readError(ctx, err)
 		}
 		timer.Reset(s.options.Timeout)
-		if err := do(m.Entities); err != nil {
-			return err
-		}
+		all = append(all, m.Entities...)
 	}
 }
 

@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	stdnet "net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -293,6 +296,52 @@ func TestLowerElectionIDIsAnError(t *testing.T) {
 		defer s.Close()
 		if id := s.ElectionID(); !s.IsPrimary() || id.Low != 6 {
 			t.Errorf("primary %v, with election id %v", s.IsPrimary(), id)
+		}
+	})
+}
+
+// No controller can have a higher id than all ones. If its owner is connected, others
+// report that; if not, they may use the same id (specification, Client Arbitration
+// and Controller Replication).
+func TestTheHighestElectionID(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		highest := target(srv, math.MaxUint64)
+		highest.ElectionID.High = math.MaxUint64
+		owner, err := controlplane.Connect(t.Context(), highest, options(net, &events{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, policy := range []controlplane.Policy{controlplane.MustWin, controlplane.AdoptOrphans, controlplane.TakeOver} {
+			o := options(net, &events{})
+			o.Policy = policy
+			_, err := controlplane.Connect(t.Context(), target(srv, 5), o)
+			want := "l1: not primary: another controller is, with election id 18446744073709551615:18446744073709551615, above our 5; stop it, since no election id is higher"
+			if err == nil || err.Error() != want {
+				t.Errorf("policy %d: got  %v\nwant %s", policy, err, want)
+			}
+			if policy == controlplane.MustWin {
+				continue
+			}
+			_, err = controlplane.Connect(t.Context(), highest, o)
+			if want := "which is also our 18446744073709551615:18446744073709551615; stop it, since no election id is higher"; err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("policy %d, the same id: got  %v\nwant %s", policy, err, want)
+			}
+		}
+		owner.Close()
+		for _, policy := range []controlplane.Policy{controlplane.AdoptOrphans, controlplane.TakeOver, controlplane.Standby} {
+			o := options(net, &events{})
+			o.Policy = policy
+			s, err := controlplane.Connect(t.Context(), target(srv, 5), o)
+			if err == nil {
+				err = s.AwaitPrimary(t.Context())
+			}
+			if err != nil || s.ElectionID() != highest.ElectionID {
+				t.Errorf("policy %d, without a primary: %v", policy, err)
+			}
+			if s != nil {
+				s.Close()
+			}
 		}
 	})
 }
@@ -728,6 +777,31 @@ func TestAFabricReportsEverySwitchThatFails(t *testing.T) {
 		}
 		if _, err := controlplane.StartAll([]controlplane.Target{targets[0], targets[0]}, options(net, &events{})); err == nil || !strings.Contains(err.Error(), "two switches are called l1") {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A second session to a switch is not opened, so none has to be closed.
+func TestASwitchIsAddedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, net *simnet.Network) {
+		srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+		o := options(net, &events{})
+		dial, dials := o.Dial, atomic.Int32{}
+		o.Dial = func(ctx context.Context, addr string) (stdnet.Conn, error) {
+			dials.Add(1)
+			return dial(ctx, addr)
+		}
+		f, err := controlplane.Open(t.Context(), []controlplane.Target{target(srv, 5)}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.Add(target(srv, 6)); err == nil || err.Error() != "two switches are called l1" {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if n := dials.Load(); n != 1 {
+			t.Errorf("%d connections, want 1", n)
 		}
 	})
 }

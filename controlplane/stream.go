@@ -94,16 +94,17 @@ func (s *Session) staleIDTime() time.Duration {
 const maxEvasions = 16
 
 // evade prepares the next attempt if another controller uses the same election ID.
-// With the policy TakeOver the session uses the next ID. Otherwise it takes part
-// without an ID, to learn whether there is a primary, and which.
+// With the policy TakeOver the session uses the next ID. Otherwise, and if there is
+// no next ID, it takes part without an ID, to learn whether there is a primary, and
+// which.
 func (s *Session) evade() bool {
 	st := s.get()
 	switch {
 	case st.streams > 0:
 		return false
-	case s.options.Policy == TakeOver:
+	case s.options.Policy == TakeOver && st.mine != highestID:
 		s.set(func(st *state) { st.mine = st.mine.next() })
-	case s.options.Policy == AdoptOrphans && !st.unnamed:
+	case (s.options.Policy == AdoptOrphans || s.options.Policy == TakeOver) && !st.unnamed:
 		s.set(func(st *state) { st.unnamed = true })
 	default:
 		return false
@@ -368,7 +369,8 @@ func (s *Session) raise(st state) ElectionID {
 		}
 		return s.target.ElectionID.above(st.highest)
 	case s.options.Policy == AdoptOrphans && st.role == roleOrphan,
-		s.options.Policy == TakeOver && st.role != rolePrimary && st.term == 0:
+		s.options.Policy == TakeOver && st.role == roleOrphan && st.term == 0,
+		s.options.Policy == TakeOver && st.role == roleBackup && st.term == 0 && st.highest != highestID:
 		return st.highest.next()
 	}
 	return ElectionID{}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -71,8 +72,14 @@ func (id ElectionID) Compare(o ElectionID) int {
 	return cmp.Or(cmp.Compare(id.High, o.High), cmp.Compare(id.Low, o.Low))
 }
 
-// next returns the ID that follows.
+// highestID is the highest election ID.
+var highestID = ElectionID{math.MaxUint64, math.MaxUint64}
+
+// next returns the ID that follows, or highestID if none does.
 func (id ElectionID) next() ElectionID {
+	if id == highestID {
+		return id
+	}
 	if id.Low++; id.Low == 0 {
 		id.High++
 	}
@@ -80,10 +87,13 @@ func (id ElectionID) next() ElectionID {
 }
 
 // above returns the lowest ID above o with id's Low, which no other controller
-// chooses.
+// chooses, or the one that follows o if there is none.
 func (id ElectionID) above(o ElectionID) ElectionID {
-	if id.Low > o.Low {
+	switch {
+	case id.Low > o.Low:
 		return ElectionID{o.High, id.Low}
+	case o.High == math.MaxUint64:
+		return o.next()
 	}
 	return ElectionID{o.High + 1, id.Low}
 }

@@ -365,7 +365,7 @@ func (c *catalogue) check(b *block, list *diag.List) {
 		if !slices.Contains(units, p.Unit) {
 			list.Errorf(b.pos(at+".unit"), yamlfile.CodeInvalid, "unit of %s is %q, want one of %s", p.Name, p.Unit, strings.Join(units, ", "))
 		}
-		if _, err := manifest.Derive(p.Default, newNetwork()); err != nil {
+		if _, err := manifest.Derive(p.Default, p.Unit, newNetwork()); err != nil {
 			list.Errorf(b.pos(at+".default"), yamlfile.CodeInvalid, "default of %s: %v", p.Name, err)
 		}
 	}

@@ -3,9 +3,11 @@
 package gen
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 // derived are the values computed from a profile's sizes and units. Templates
@@ -18,6 +20,8 @@ type derived struct {
 	TimeName, DepthName string // names of the units of time and of queue depth
 	TimeFraction        int    // fraction bits of a product of a time and a fraction
 	DREShift, DRETime   int    // time constant of the DRE in the target's units, as a power of two and as a number
+	Slower              int    // Network.Scale if it is above 1: hosts keep the topology's time and rates
+	HostTime            int    // their time per unit of the switch's then, in 2^-16 ns
 	Forget              uint64 // time without arrivals after which a queue counts as empty
 
 	PathBits       int // width of a path number
@@ -52,7 +56,7 @@ func derive(p *Profile) derived {
 		TimeName:          p.Units.Time.Name(),
 		DepthName:         p.Units.Depth.Name(),
 		TimeFraction:      p.Units.SlotFraction(),
-		DREShift:          p.Units.LoadShift(),
+		DREShift:          p.Units.LoadShift(p.Network.Scale),
 		Forget:            p.Units.Span(10e6), // 10 ms
 		PathBits:          max(1, width(p.Sizes.Paths)),
 		FlowBits:          width(p.Sizes.Flows),
@@ -66,7 +70,12 @@ func derive(p *Profile) derived {
 	if d.PriorityQueues {
 		d.Lossless = manifest.LosslessClass
 	}
-	if p.Units.Time == manifest.Microseconds { // slower links
+	switch {
+	case p.Network.Scale > 1:
+		d.Slower = int(p.Network.Scale)
+		d.HostTime = int(math.Round(65536 * float64(p.Units.Time.Length()/vtime.Nanosecond) / float64(d.Slower)))
+		d.Forget = min(p.Units.Span(10e6*float64(p.Network.Scale)), manifest.MaxSpan)
+	case p.Units.Time == manifest.Microseconds: // slower links
 		d.Forget = p.Units.Span(1e9) // 1 s
 	}
 	d.DRETime = 1 << d.DREShift

@@ -34,7 +34,7 @@ func (g *generator) newManifest() *manifest.Manifest {
 func (g *generator) parameter(name string, p parameter) manifest.Parameter {
 	v, given := g.given[name]
 	if !given {
-		v, _ = manifest.Derive(p.Default, g.Network) // checked when the block was read
+		v, _ = manifest.Derive(p.Default, p.Unit, g.Network) // checked when the block was read
 	}
 	return manifest.Parameter{Name: name, Value: v, Unit: p.Unit, Given: given, ByRate: g.byRate[name], Default: p.Default, Doc: p.Doc}
 }

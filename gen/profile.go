@@ -302,7 +302,7 @@ func (p *Profile) valueOf(name string, d parameter, n manifest.Network) float64 
 	if v, ok := p.given[name]; ok {
 		return v
 	}
-	v, _ := manifest.Derive(d.Default, n) // checked when the block was read
+	v, _ := manifest.Derive(d.Default, d.Unit, n) // checked when the block was read
 	return v
 }
 

@@ -29,7 +29,8 @@ type Config struct {
 	// Seed initialises the generator of P4's random extern.
 	Seed uint64
 	// MaxPasses limits the resubmissions and recirculations of a packet: 1000 if
-	// zero, at most 65534. Packets beyond it are dropped with DropLoop.
+	// zero, at most 65534; NoPassLimit is none. Packets beyond it are dropped with
+	// DropLoop.
 	MaxPasses int
 }
 
@@ -162,8 +163,8 @@ func (c *Config) check() error {
 	if c.MaxPasses == 0 {
 		c.MaxPasses = 1000
 	}
-	if c.MaxPasses > maxPasses {
-		return fmt.Errorf("switch %s: a packet may pass at most %d times, not %d", c.Name, maxPasses, c.MaxPasses)
+	if c.MaxPasses > NoPassLimit {
+		return fmt.Errorf("switch %s: a packet may pass at most %d times, not %d; %d is no limit", c.Name, NoPassLimit-1, c.MaxPasses, NoPassLimit)
 	}
 	seen := map[int]bool{}
 	for i, p := range append(slices.Clip(c.Ports), Port{Number: c.CPUPort}) {
@@ -252,8 +253,9 @@ func (t *Thresholds) gap() int64 {
 // sender is not paused again immediately.
 const defaultGap = 4000
 
-// maxPasses limits the recirculations and resubmissions of a packet.
-const maxPasses = math.MaxUint16 - 1
+// NoPassLimit as Config.MaxPasses lets a packet pass the switch any number of times:
+// tm.Packet.Passes is never above it.
+const NoPassLimit = math.MaxUint16
 
 // maxWeight limits the weights of queues. A round of deficit round robin sends 1600 bytes
 // for each.

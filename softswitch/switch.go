@@ -318,7 +318,7 @@ func (s *Switch) LinkChanged(port int, up bool) {
 }
 
 // LosslessDrops returns the number of packets of lossless classes that were
-// dropped for lack of buffer.
+// dropped for lack of buffer, or because they exceeded MaxPasses.
 func (s *Switch) LosslessDrops() uint64 {
 	return s.losslessDrops
 }
@@ -351,7 +351,7 @@ func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 		class = int(p.Queue)
 	}
 	switch cause {
-	case DropQueue, DropBuffer, DropHeadroom:
+	case DropQueue, DropBuffer, DropHeadroom, DropLoop:
 		if s.cfg.PFC.Lossless&(1<<class) != 0 {
 			s.losslessDrops++
 		}

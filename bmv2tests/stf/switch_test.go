@@ -220,7 +220,7 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 		"port 9 is the drop port":           {Ports: one, CPUPort: 9, DropPort: 9},
 		"port 1 is given twice":             {Ports: []softswitch.Port{{Number: 1}, {Number: 1}}},
 		"port 511 is the drop port":         {Ports: []softswitch.Port{{Number: 511}}},
-		"may pass at most 65534 times":      {Ports: []softswitch.Port{{Number: 1}}, MaxPasses: 65535},
+		"may pass at most 65534 times":      {Ports: []softswitch.Port{{Number: 1}}, MaxPasses: 65536},
 		"port 510 is the CPU port":          {Ports: []softswitch.Port{{Number: 510}}},
 		`unit of time "s"`:                  {Ports: one, Units: softswitch.Units{Time: "s"}},
 		`unit of queue depth "frames"`:      {Ports: one, Units: softswitch.Units{Depth: "frames"}},

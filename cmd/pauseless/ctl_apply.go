@@ -162,11 +162,10 @@ func (a *apply) desired(cmd *cobra.Command, targets []controlplane.Target) (map[
 	if err != nil {
 		return nil, err
 	}
-	slow := local.Slow(a.net, a.scale)
 	out := make(map[string]controlplane.Desired)
 	for _, t := range targets {
-		options := intent.Options{NoCloneClass: t.Thrift != "", Port: numbered}
-		entities, err := intent.Build(slow, a.net.NodeByName(t.Name).ID, m, pipeline.P4Info, options)
+		options := intent.Options{Scale: a.scale, NoCloneClass: t.Thrift != "", Port: numbered}
+		entities, err := intent.Build(a.net, a.net.NodeByName(t.Name).ID, m, pipeline.P4Info, options)
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ type switchFile struct {
 	CPUPort  int          `yaml:"cpu_port"`
 	DropPort int          `yaml:"drop_port"`
 	Seed     int          `yaml:"seed"`
-	Passes   int          `yaml:"max_passes" limits:"0..65534"`
+	Passes   int          `yaml:"max_passes" limits:"0..65535"`
 	Memory   vtime.Size   `yaml:"memory"`
 	Share    float64      `yaml:"control_share"`
 	Buffer   struct {

@@ -48,10 +48,24 @@ func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 	if !e.failed && e.at < len(e.list) {
 		e.fail("unexpected %s in the condition", e.list[e.at].Source())
 	}
-	return !e.failed && v != 0
+	return !e.failed && v.bits != 0
 }
 
-// evaluator evaluates a preprocessor expression with 64-bit numbers.
+// number is a value of a preprocessor expression: intmax_t or uintmax_t of 64 bits
+// (C11 6.10.1).
+type number struct {
+	bits     uint64
+	unsigned bool
+}
+
+func truth(t bool) number {
+	if t {
+		return number{bits: 1}
+	}
+	return number{}
+}
+
+// evaluator evaluates a preprocessor expression.
 type evaluator struct {
 	p      *preprocessor
 	list   []syntax.Token
@@ -62,12 +76,12 @@ type evaluator struct {
 	failed bool
 }
 
-func (e *evaluator) fail(format string, args ...any) int64 {
+func (e *evaluator) fail(format string, args ...any) number {
 	if !e.failed {
 		e.p.rep.Errorf(e.pos, CodeDirective, format, args...)
 	}
 	e.failed = true
-	return 0
+	return number{}
 }
 
 func (e *evaluator) peek() syntax.Kind {
@@ -77,7 +91,7 @@ func (e *evaluator) peek() syntax.Kind {
 	return syntax.EOF
 }
 
-func (e *evaluator) ternary() int64 {
+func (e *evaluator) ternary() number {
 	if e.depth++; e.depth > maxNesting {
 		return e.fail("the condition is nested too deep")
 	}
@@ -87,16 +101,17 @@ func (e *evaluator) ternary() int64 {
 		return c
 	}
 	e.at++
-	a := e.unless(c == 0, e.ternary)
+	a := e.unless(c.bits == 0, e.ternary)
 	if e.peek() != syntax.Colon {
 		return e.fail("? without : in the condition")
 	}
 	e.at++
-	b := e.unless(c != 0, e.ternary)
-	if c != 0 {
-		return a
+	b := e.unless(c.bits != 0, e.ternary)
+	unsigned := a.unsigned || b.unsigned
+	if c.bits != 0 {
+		return number{a.bits, unsigned}
 	}
-	return b
+	return number{b.bits, unsigned}
 }
 
 var precedence = map[syntax.Kind]int{
@@ -109,7 +124,7 @@ var precedence = map[syntax.Kind]int{
 
 // unless evaluates an operand. If skip is true, the result does not depend on it, and it
 // may divide by zero.
-func (e *evaluator) unless(skip bool, operand func() int64) int64 {
+func (e *evaluator) unless(skip bool, operand func() number) number {
 	if skip {
 		e.idle++
 		defer func() { e.idle-- }()
@@ -117,12 +132,22 @@ func (e *evaluator) unless(skip bool, operand func() int64) int64 {
 	return operand()
 }
 
-// shift shifts to the left, or to the right by a negative number, by any number of bits.
-func shift(a, by int64) int64 {
-	if by < 0 {
-		return a >> uint64(-by)
+// shift shifts a to the left, or to the right, by any number of bits. By a negative
+// number it shifts in the other direction, as GNU cpp does.
+func shift(a number, left bool, by number) number {
+	n := by.bits
+	if !by.unsigned && int64(n) < 0 {
+		left, n = !left, -n
 	}
-	return a << uint64(by)
+	switch {
+	case left:
+		a.bits <<= n
+	case a.unsigned:
+		a.bits >>= n
+	default:
+		a.bits = uint64(int64(a.bits) >> n)
+	}
+	return a
 }
 
 // operator returns the next binary operator and its number of tokens.
@@ -136,7 +161,7 @@ func (e *evaluator) operator() (syntax.Kind, int) {
 	return k, 1
 }
 
-func (e *evaluator) binary(lowest int) int64 {
+func (e *evaluator) binary(lowest int) number {
 	left := e.unary()
 	for !e.failed {
 		op, n := e.operator()
@@ -145,18 +170,21 @@ func (e *evaluator) binary(lowest int) int64 {
 			break
 		}
 		e.at += n
-		right := e.unless(op == syntax.AndAnd && left == 0 || op == syntax.OrOr && left != 0, func() int64 { return e.binary(prec + 1) })
-		left = e.apply(op, left, right)
+		skip := op == syntax.AndAnd && left.bits == 0 || op == syntax.OrOr && left.bits != 0
+		left = e.apply(op, left, e.unless(skip, func() number { return e.binary(prec + 1) }))
 	}
 	return left
 }
 
-func (e *evaluator) apply(op syntax.Kind, a, b int64) int64 {
-	truth := func(t bool) int64 {
-		if t {
-			return 1
+// apply applies an operator. If one of the operands is unsigned, both are, except
+// those of shifts.
+func (e *evaluator) apply(op syntax.Kind, x, y number) number {
+	a, b, unsigned := x.bits, y.bits, x.unsigned || y.unsigned
+	less := func(a, b uint64) bool {
+		if unsigned {
+			return a < b
 		}
-		return 0
+		return int64(a) < int64(b)
 	}
 	switch op {
 	case syntax.OrOr:
@@ -164,53 +192,51 @@ func (e *evaluator) apply(op syntax.Kind, a, b int64) int64 {
 	case syntax.AndAnd:
 		return truth(a != 0 && b != 0)
 	case syntax.Or:
-		return a | b
+		return number{a | b, unsigned}
 	case syntax.Xor:
-		return a ^ b
+		return number{a ^ b, unsigned}
 	case syntax.And:
-		return a & b
+		return number{a & b, unsigned}
 	case syntax.Equal:
 		return truth(a == b)
 	case syntax.NotEqual:
 		return truth(a != b)
 	case syntax.Less:
-		return truth(a < b)
+		return truth(less(a, b))
 	case syntax.Greater:
-		return truth(a > b)
+		return truth(less(b, a))
 	case syntax.LessEqual:
-		return truth(a <= b)
+		return truth(!less(b, a))
 	case syntax.GreaterEqual:
-		return truth(a >= b)
+		return truth(!less(a, b))
 	case syntax.Shl:
-		return shift(a, b)
+		return shift(x, true, y)
 	case syntax.Shr:
-		return shift(a, -b)
+		return shift(x, false, y)
 	case syntax.Plus:
-		return a + b
+		return number{a + b, unsigned}
 	case syntax.Minus:
-		return a - b
+		return number{a - b, unsigned}
 	case syntax.Star:
-		return a * b
+		return number{a * b, unsigned}
 	}
 	if b == 0 {
 		if e.idle > 0 {
-			return 0
+			return x // of which GNU cpp keeps the type
 		}
 		return e.fail("division by zero in the condition")
 	}
-	if b == -1 {
-		if op == syntax.Percent {
-			return 0
-		}
-		return -a
+	quotient := a / b
+	if !unsigned {
+		quotient = uint64(int64(a) / int64(b))
 	}
 	if op == syntax.Percent {
-		return a % b
+		return number{a - quotient*b, unsigned}
 	}
-	return a / b
+	return number{quotient, unsigned}
 }
 
-func (e *evaluator) unary() int64 {
+func (e *evaluator) unary() number {
 	if e.depth++; e.depth > maxNesting {
 		return e.fail("the condition is nested too deep")
 	}
@@ -222,14 +248,13 @@ func (e *evaluator) unary() int64 {
 	e.at++
 	switch {
 	case t.Kind == syntax.Not:
-		if e.unary() == 0 {
-			return 1
-		}
-		return 0
+		return truth(e.unary().bits == 0)
 	case t.Kind == syntax.Tilde:
-		return ^e.unary()
+		v := e.unary()
+		return number{^v.bits, v.unsigned}
 	case t.Kind == syntax.Minus:
-		return -e.unary()
+		v := e.unary()
+		return number{-v.bits, v.unsigned}
 	case t.Kind == syntax.Plus:
 		return e.unary()
 	case t.Kind == syntax.LParen:
@@ -245,12 +270,12 @@ func (e *evaluator) unary() int64 {
 		if err != nil {
 			return e.fail("%s is not a number the preprocessor knows", t.Text)
 		}
-		return int64(v)
+		return number{v, int64(v) < 0 || strings.ContainsAny(t.Text, "uU")}
 	case isName(t):
 		if e.peek() == syntax.LParen {
 			return e.fail("%s is not a macro with parameters", t.Text)
 		}
-		return 0
+		return number{}
 	}
 	return e.fail("unexpected %s in the condition", t.Source())
 }

@@ -3,7 +3,10 @@
 package preproc_test
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -107,6 +110,49 @@ func TestRun(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// The values of expressions are those of GNU cpp, bit by bit.
+func TestConditionsAreThoseOfCPP(t *testing.T) {
+	table, err := os.ReadFile("testdata/conditions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
+	for _, line := range lines {
+		value, x, _ := strings.Cut(line, " ")
+		if value == "error" {
+			if _, rep := run("#if " + x + "\n#endif"); !strings.Contains(rep.List.Error(), "division by zero") {
+				t.Errorf("%s: %v, want a division by zero", x, rep.List)
+			}
+			continue
+		}
+		value, unsigned := strings.CutSuffix(value, "u")
+		bits, err := strconv.ParseUint(value, 0, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for n := range 64 {
+			fmt.Fprintf(&text, "#if (%s) >> %d & 1\nb%d\n#endif\n", x, n, n)
+		}
+		fmt.Fprintf(&text, "#if (%s) * 0 - 1 > 0\nunsigned\n#endif\n#if %s\ntrue\n#endif\n", x, x)
+		out, rep := run(text.String())
+		var got uint64
+		is := make(map[string]bool)
+		for _, word := range strings.Fields(out) {
+			is[word] = true
+			if n, err := strconv.Atoi(strings.TrimPrefix(word, "b")); err == nil {
+				got |= 1 << n
+			}
+		}
+		if rep.Failed() || got != bits || is["unsigned"] != unsigned || is["true"] != (bits != 0) {
+			t.Errorf("%s: %#x, unsigned %v, true %v; want %#x, %v, %v; %v", x, got, is["unsigned"], is["true"], bits, unsigned, bits != 0, rep.List)
+		}
+	}
+	if len(lines) < 600 {
+		t.Errorf("the table has %d lines", len(lines))
 	}
 }
 

@@ -20,7 +20,7 @@ func (b *builder) enumerations() {
 	}
 	var rates []vtime.Rate
 	for p := range b.allPorts() {
-		rates = append(rates, b.topo.Links[b.node.Ports[p].Link].Rate)
+		rates = append(rates, b.topo.Links[b.node.Ports[p].Link].Rate/vtime.Rate(max(1, b.options.Scale)))
 	}
 	slices.Sort(rates)
 	rates = slices.Compact(rates)

@@ -28,6 +28,9 @@ type Options struct {
 	// the host's name. DRILL, which stores the best path to a leaf, respects only a
 	// limit of one.
 	Paths map[string]int
+	// Scale is the factor by which the network is slower than its topology; zero
+	// means 1.
+	Scale int64
 	// NoCloneClass leaves the class of service of clone sessions at zero, as BMv2
 	// requires.
 	NoCloneClass bool
@@ -134,7 +137,7 @@ func (b *builder) add(e schema.Entry) {
 // port returns the network at a port, from which thresholds follow.
 func (b *builder) port(port int) manifest.Network {
 	link := b.topo.Links[b.node.Ports[port-1].Link]
-	n := b.manifest.Network
+	n := b.network()
 	n.Rate, n.Delay, n.Hops = link.Rate, link.Delay, b.hops()
 	if xoff := b.xoff(); xoff > 0 {
 		n.XOFF = xoff
@@ -173,5 +176,11 @@ func (b *builder) uplink() manifest.Network {
 	if ports := b.fabricPorts(); len(ports) > 0 {
 		return b.port(ports[0])
 	}
-	return b.manifest.Network
+	return b.network()
+}
+
+func (b *builder) network() manifest.Network {
+	n := b.manifest.Network
+	n.Scale = b.options.Scale
+	return n
 }

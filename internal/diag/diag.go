@@ -9,6 +9,7 @@ package diag
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -112,9 +113,20 @@ func (d *Diagnostic) Error() string {
 // List collects diagnostics. The zero value is empty and ready.
 type List []*Diagnostic
 
-// Errorf adds an error.
+// Errorf adds an error. A message that ends with a diagnostic keeps the code of that
+// one.
 func (l *List) Errorf(pos Pos, code Code, format string, args ...any) {
-	*l = append(*l, &Diagnostic{pos, Error, code, fmt.Sprintf(format, args...)})
+	msg := fmt.Sprintf(format, args...)
+	for _, a := range args {
+		var inner List
+		if err, ok := a.(error); ok && errors.As(err, &inner) {
+			last := inner[len(inner)-1].Code
+			if rest, ends := strings.CutSuffix(msg, fmt.Sprintf(" [%s]", last)); ends {
+				msg, code = rest, last
+			}
+		}
+	}
+	*l = append(*l, &Diagnostic{pos, Error, code, msg})
 }
 
 // Warnf adds a warning.

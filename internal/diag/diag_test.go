@@ -3,6 +3,8 @@
 package diag
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -72,6 +74,29 @@ func TestDidYouMean(t *testing.T) {
 	} {
 		if got := DidYouMean(in, names); got != want {
 			t.Errorf("DidYouMean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// A nested diagnostic has its code once, as the last word.
+func TestNestedCodesAreNotRepeated(t *testing.T) {
+	var inner, outer List
+	inner.Errorf(FilePos("p.yaml"), "yaml-value", "a rate needs a unit")
+	inner.Errorf(FilePos("p.yaml"), "yaml-key", "unknown key")
+	for _, c := range []struct {
+		format string
+		arg    any
+		want   string
+	}{
+		{"%v", inner.Err(), "s.yaml: p.yaml: a rate needs a unit [yaml-value]\np.yaml: unknown key [yaml-key]"},
+		{"profile: %v", fmt.Errorf("q: %w", inner[:1].Err()), "s.yaml: profile: q: p.yaml: a rate needs a unit [yaml-value]"},
+		{"%v, and more", inner[:1].Err(), "s.yaml: p.yaml: a rate needs a unit [yaml-value], and more [invalid]"},
+		{"%v", errors.New("want one of [invalid]"), "s.yaml: want one of [invalid] [invalid]"},
+	} {
+		outer = nil
+		outer.Errorf(FilePos("s.yaml"), "invalid", c.format, c.arg)
+		if got := outer.Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

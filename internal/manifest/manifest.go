@@ -215,7 +215,20 @@ type Network struct {
 	Shared vtime.Size `json:"shared,omitempty" yaml:"shared"`
 	// Reserve is the part of the buffer that each ingress queue has for itself.
 	Reserve vtime.Size `json:"reserve,omitempty" yaml:"reserve"`
+	// Scale is the factor by which the network that runs is slower than this one,
+	// as deployed networks are; zero means 1. All defaults follow from this
+	// network; in the one that runs, times are multiplied by Scale and rates
+	// divided. Values that a profile gives are not changed.
+	Scale int64 `json:"scale,omitempty" yaml:"-"`
 }
+
+// slower returns the network that runs.
+func (n Network) slower() Network {
+	n.Rate, n.Delay = max(1, n.Rate/vtime.Rate(n.factor())), n.Delay*vtime.Time(n.factor())
+	return n
+}
+
+func (n Network) factor() int64 { return max(1, n.Scale) }
 
 // Read decodes a manifest. Errors name file and line.
 func Read(name string, data []byte) (*Manifest, error) {

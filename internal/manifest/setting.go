@@ -49,7 +49,8 @@ func (n Network) scope() *scope {
 	}
 }
 
-// scope returns the names of formulas of arguments: those of the network, and
+// scope returns the names of formulas of arguments: those of the network that
+// runs, and
 //
 //	rlb.warn          a parameter, in its own unit
 //	bytes(x)          a size that is not rounded to zero
@@ -61,7 +62,7 @@ func (n Network) scope() *scope {
 //	load_weight(rate) the load that a byte adds to a link, in 2^-16
 //	load_bytes(rate)  bytes in the time over which the load of a link is averaged
 func (m *Manifest) scope(n Network, more map[string]float64) *scope {
-	s := n.scope()
+	s := n.slower().scope()
 	for name, v := range more {
 		s.values[name] = v
 	}
@@ -73,9 +74,9 @@ func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 		"byte_time":   func(x float64) uint64 { return m.Units.byteTime(1, vtime.Rate(x)) },
 		"byte_rate":   m.Units.byteRate,
 		"quantum":     func(x float64) uint64 { return Quantum(m.Units, vtime.Rate(x)) },
-		"load_weight": func(x float64) uint64 { return LoadWeight(m.Units, vtime.Rate(x)) },
-		"load_bytes":  func(x float64) uint64 { return uint64(vtime.Rate(x).Bytes(m.Units.LoadTime())) },
-		"rate_code":   func(x float64) uint64 { return uint64(packet.INTRateCode(vtime.Rate(x))) },
+		"load_weight": func(x float64) uint64 { return loadWeight(m.loadTime(), vtime.Rate(x)) },
+		"load_bytes":  func(x float64) uint64 { return uint64(vtime.Rate(x).Bytes(m.loadTime())) },
+		"rate_code":   func(x float64) uint64 { return uint64(packet.INTRateCode(vtime.Mbps * vtime.Rate(math.Round(x/1e6)))) },
 	} {
 		s.funcs[name] = func(x []float64) float64 { return float64(f(x[0])) }
 	}
@@ -102,8 +103,16 @@ func (n Network) hostRTT() vtime.Time {
 // LoadWeight returns the load that a byte adds to a link, in 2^-16, where 65536
 // is the load of a full link: 2^32 divided by the bytes that the link sends in
 // the estimator's time.
-func LoadWeight(u Units, r vtime.Rate) uint64 {
-	return min(uint64(math.Round(8*(1<<32)/(float64(r)*u.LoadTime().Seconds()))), 1<<32-1)
+func LoadWeight(u Units, r vtime.Rate) uint64 { return loadWeight(u.LoadTime(), r) }
+
+func loadWeight(t vtime.Time, r vtime.Rate) uint64 {
+	return min(uint64(math.Round(8*(1<<32)/(float64(r)*t.Seconds()))), 1<<32-1)
+}
+
+// loadTime is the time constant of the program's estimator of a link's load, which
+// is compiled in.
+func (m *Manifest) loadTime() vtime.Time {
+	return m.Units.Time.Length() << m.Units.LoadShift(m.Network.Scale)
 }
 
 // Quantum returns 512 bit times of a link in 1/1024 of a unit of time.
@@ -147,7 +156,7 @@ func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg
 }
 
 // Value returns a parameter in its own unit for a link of the network: the value
-// in the profile, or the one that follows from the link.
+// in the profile, or the one that follows from the link, for the network that runs.
 func (m *Manifest) Value(name string, n Network) (float64, error) {
 	for i := range m.Parameters {
 		p := &m.Parameters[i]
@@ -160,7 +169,7 @@ func (m *Manifest) Value(name string, n Network) (float64, error) {
 		if p.Given {
 			return p.Value, nil
 		}
-		return p.Default.eval(n.scope())
+		return Derive(p.Default, p.Unit, n)
 	}
 	return 0, fmt.Errorf("program %s has no parameter %s", m.Program, name)
 }
@@ -170,5 +179,14 @@ func (m *Manifest) Evaluate(e Expr, n Network, more map[string]float64) (float64
 	return e.eval(m.scope(n, more))
 }
 
-// Derive returns the value of a default for a network.
-func Derive(e Expr, n Network) (float64, error) { return e.eval(n.scope()) }
+// Derive returns the value of a default in its unit for the network that runs.
+func Derive(e Expr, unit string, n Network) (float64, error) {
+	v, err := e.eval(n.scope())
+	switch unit {
+	case "ns":
+		v *= float64(n.factor())
+	case "bps":
+		v /= float64(n.factor())
+	}
+	return v, err
+}

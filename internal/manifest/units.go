@@ -75,12 +75,14 @@ func (u Units) byteRate(r float64) uint64 {
 }
 
 // LoadShift is the time constant of the estimator of a link's load as a power
-// of two of the target's units; LoadTime is that time, 131 or 128 µs.
-func (u Units) LoadShift() int {
+// of two of the target's units, in a network that is slower by scale, rounded.
+// LoadTime is that time without a scale, 131 or 128 µs.
+func (u Units) LoadShift(scale int64) int {
+	slower := int(math.Round(math.Log2(float64(max(1, scale)))))
 	if u.Time == Nanoseconds {
-		return 17
+		return 17 + slower
 	}
-	return 7
+	return 7 + slower
 }
 
 // SlotFraction is the number of fractional bits in the product of a time and the
@@ -93,7 +95,7 @@ func (u Units) SlotFraction() int {
 }
 
 // LoadTime is the time constant of the estimator of a link's load.
-func (u Units) LoadTime() vtime.Time { return u.Time.Length() << u.LoadShift() }
+func (u Units) LoadTime() vtime.Time { return u.Time.Length() << u.LoadShift(1) }
 
 // FeedbackSession is the mirror session through which egress of TNA programs
 // reports queue lengths to ingress: it leads to the recirculation port of each

@@ -50,7 +50,7 @@ func init() {
 		V1model: Stages{Depart: func(s *Switch, p *Packet) {
 			if e, known := s.Config.Tables["link"][p.OutPort]; known {
 				d := s.dre(p.OutPort)
-				d.Packet(p.Left, uint(s.Units.LoadShift()), p.Whole, e["weight"])
+				d.Packet(p.Left, uint(s.Units.LoadShift(1)), p.Whole, e["weight"])
 				p.Meta["load"] = *d.X
 			}
 		}}})
@@ -394,7 +394,7 @@ func (s *Switch) dre(port int) DRE { return DRE{s.Cell("link_load", port), s.Cel
 
 // LinkLoad is X of a port's link now.
 func (s *Switch) LinkLoad(port int, now Time) int64 {
-	return s.dre(port).At(now, uint(s.Units.LoadShift()))
+	return s.dre(port).At(now, uint(s.Units.LoadShift(1)))
 }
 
 // windowBits: on a Tofino, the load of a link is the number of bytes in the last

@@ -127,7 +127,7 @@ func (t *Topology) DropAdvice(maxFrame int) string {
 	if given > 0 && given < most {
 		return fmt.Sprintf("switch.pfc.headroom is %v, and the longest and fastest link needs %v: raise it, or leave it out to have it computed", given, most)
 	}
-	return "the headroom is sufficient for the links, so a PAUSE was lost or late: check the scenario's faults"
+	return "the headroom is sufficient for the links, so a PAUSE was lost or late (check the scenario's faults), or the program recirculates packets more than 1000 times"
 }
 
 // AlphaFor returns the share of the free buffer at which the sender on a link is

@@ -87,7 +87,7 @@ type Packet struct {
 	size   int32 // as charged to the queue
 	charge int32 // as charged to In and class; 0: not charged
 	List   uint16
-	// Passes counts how often it was recirculated or resubmitted.
+	// Passes counts how often it was recirculated or resubmitted, modulo 2^16.
 	Passes uint16
 	Class  int8
 	Queue  int8

@@ -3,9 +3,10 @@
 package local
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -21,6 +22,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+const recirculationRate = "rlb.recirculation_rate"
+
 // Lab is a planned network and the program of its switches.
 type Lab struct {
 	Plan    *Plan
@@ -30,12 +33,16 @@ type Lab struct {
 	Pauseless, SimpleSwitch string
 }
 
-// Build compiles a profile for a network, a kind of switch and a scale. For
-// BMv2, which counts in µs and packets and has no PFC, it changes the profile's
-// units and lets the program emulate PFC. It returns the errors of the profile
-// and of the compiler.
+// Build compiles a profile for a network, a kind of switch and a scale, by which
+// defaults are slower (manifest.Network.Scale). Programs of slower networks count
+// µs: in 32 bits of ns, a timer holds 1 s. For BMv2, which counts in µs and packets
+// and has no PFC, it changes the profile's units and lets the program emulate PFC.
+// It returns the errors of the profile and of the compiler.
 func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.Program, error) {
 	program.Fit(p, t)
+	if scale > 1 {
+		p.Network.Scale, p.Units.Time = scale, manifest.Microseconds
+	}
 	if kind == BMv2 {
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
 		if p.Choice("pfc") == "native" {
@@ -43,12 +50,11 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 			p.Choose("thresholds", "static") // those of emulated PFC
 		}
 	}
-	const rate = "rlb.recirculation_rate"
-	if _, given := p.Set[rate]; !given && scale > 1 && p.Choice("rlb") != "off" {
+	if _, given := p.Set[recirculationRate]; !given && scale > 1 && t.Switch.Recirculation.Rate > 0 && p.Choice("rlb") != "off" {
 		if p.Set == nil {
 			p.Set = make(map[string]string)
 		}
-		p.Set[rate] = (cmp.Or(t.Switch.Recirculation.Rate, program.RecirculationRate) / vtime.Rate(scale)).String()
+		p.Set[recirculationRate] = (t.Switch.Recirculation.Rate / vtime.Rate(scale)).String()
 	}
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -56,28 +62,39 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	return program.Build(p)
 }
 
-// Differences names what is not as in the topology, or returns "": times of the
-// program that are not multiplied by the scale, since they do not follow from the
-// network, and settings that BMv2 does not have.
+// Differences names what is not as in the topology, or returns "": times and rates
+// that the profile sets, which the scale does not change, and settings that BMv2
+// does not have.
 func (l *Lab) Differences() string {
-	text := l.realTimes()
+	text := l.given()
 	if c := l.Plan.Topology.Switch.Recirculation; l.Plan.Kind == BMv2 && l.Program.Manifest.RecirculationPort != 0 && (c.Latency > 0 || c.OwnBuffer) {
 		text = strings.TrimSpace(text + "\nwarning: BMv2 ignores switch.recirculation.latency and own_buffer; the queue of packets that recirculate is as long as the others")
 	}
 	return text
 }
 
-func (l *Lab) realTimes() string {
-	var times []string
-	for _, p := range l.Program.Manifest.Parameters {
-		if fixed := p.Given || strings.Trim(string(p.Default), "0123456789_") == ""; fixed && p.Unit == "ns" && p.Value > 0 {
-			times = append(times, p.Name+" "+(vtime.Time(p.Value)*vtime.Nanosecond).String())
+func (l *Lab) given() string {
+	var list []string
+	add := func(name, unit string, v float64) {
+		switch unit {
+		case "ns":
+			list = append(list, name+" "+(vtime.Time(v)*vtime.Nanosecond).String())
+		case "bps":
+			list = append(list, name+" "+vtime.Rate(v).String())
 		}
 	}
-	if times == nil || l.Plan.Scale == 1 {
+	for _, p := range l.Program.Manifest.Parameters {
+		if p.Given && (p.Name != recirculationRate || l.Plan.Topology.Switch.Recirculation.Rate == 0) {
+			add(p.Name, p.Unit, p.Value)
+		}
+		for _, rate := range slices.Sorted(maps.Keys(p.ByRate)) {
+			add(p.Name+"@"+rate, p.Unit, p.ByRate[rate])
+		}
+	}
+	if list == nil || l.Plan.Scale == 1 {
 		return ""
 	}
-	return "not multiplied (change them with set): " + strings.Join(times, ", ")
+	return "as the profile sets them, not slower: " + strings.Join(list, ", ")
 }
 
 // FindSimpleSwitch returns the path of simple_switch_grpc. Place is a path as
@@ -141,7 +158,7 @@ func (l *Lab) Targets() []controlplane.Target {
 func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
 	out := make(map[string]controlplane.Desired)
 	for _, s := range l.Plan.Switches {
-		entities, err := intent.Build(l.Plan.Scaled, s.Node, l.Program.Manifest, l.Program.P4Info, intent.Options{NoCloneClass: l.Plan.Kind == BMv2})
+		entities, err := intent.Build(l.Plan.Topology, s.Node, l.Program.Manifest, l.Program.P4Info, intent.Options{Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
 		if err != nil {
 			return nil, err
 		}

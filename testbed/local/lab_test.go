@@ -3,25 +3,144 @@
 package local_test
 
 import (
+	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/program"
 )
 
-// LetFlow's gap is a constant, and the extra time of ConWeave the time of some bytes.
-func TestTimesThatAreNotMultiplied(t *testing.T) {
-	for profile, want := range map[string]string{
-		"ecmp":     "",
-		"letflow":  "not multiplied (change them with set): letflow.gap 100us",
-		"conweave": "not multiplied (change them with set): conweave.idle 300us, conweave.wait 200us",
-	} {
-		p, err := gen.Builtin(profile)
+// Defaults are those of the topology, times multiplied by the scale and rates
+// divided, whether they are constants (letflow.gap), follow from the network
+// (conweave.extra), or both (plb.rtt_low). Thresholds in bytes stay the same, also if
+// they follow from the rate (red.kmin).
+func TestDefaultsFollowTheScale(t *testing.T) {
+	net := parse(t, pair)
+	for _, name := range gen.Names() {
+		p, err := gen.Builtin(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if gen.Supports(p, program.V1Model) != nil {
+			continue
+		}
+		before, err := local.Build(p, net, local.SoftSwitch, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []local.Kind{local.SoftSwitch, local.BMv2} {
+			plan, err := local.New(net, local.Options{Kind: kind})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, _ := gen.Builtin(name)
+			slower, err := local.Build(p, net, kind, plan.Scale)
+			if err != nil {
+				if kind == local.BMv2 {
+					continue // units and queues that BMv2 does not have
+				}
+				t.Fatal(err)
+			}
+			lab := &local.Lab{Plan: plan, Program: slower}
+			if _, err := lab.Desired(); err != nil {
+				t.Errorf("%s on %s: %v", name, kind, err)
+			}
+			m := slower.Manifest
+			for _, p := range m.Parameters {
+				was, err := before.Manifest.Value(p.Name, before.Manifest.Network)
+				if err != nil {
+					continue // of emulated PFC
+				}
+				got, err := m.Value(p.Name, m.Network)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]float64{"ns": was * float64(plan.Scale), "bps": was / float64(plan.Scale)}[p.Unit]
+				if p.Unit != "ns" && p.Unit != "bps" {
+					want = was
+				}
+				if got != want || p.Value != want {
+					t.Errorf("%s on %s: %s is %v %s, and %v in the manifest; want %v, as it is %v in the topology", name, kind, p.Name, got, p.Unit, p.Value, want, was)
+				}
+			}
+		}
+	}
+}
+
+// Entries have these values, in µs. What a packet adds to the estimated load of a
+// link is as in the topology, but for the time constant, which is a power of two.
+func TestEntriesFollowTheScale(t *testing.T) {
+	for _, c := range []struct {
+		profile string
+		kind    local.Kind
+		want    string
+	}{
+		{"letflow", local.SoftSwitch, "flowlet default -> read_flowlet(gap=50000)"},
+		{"letflow", local.BMv2, "flowlet default -> read_flowlet(gap=500000)"},
+		{"conweave", local.SoftSwitch, "order default -> restore(idle=150000, wait=100000, extra=10000)"},
+		// Hosts have the rates and the time of the topology.
+		{"pbfs", local.SoftSwitch, "pbfs_port out_port=3 -> set_capacity(round_trip_bytes=164655, mbps=80000)"},
+		{"hpcc", local.SoftSwitch, "telemetry out_port=1 -> add_record(rate=4, switch_id=1)"},
+		{"conga", local.SoftSwitch, "flowlet default -> read_flowlet(gap=50000, age=5000000)"},  // ns would not hold this age
+		{"conga", local.SoftSwitch, "link out_port=3 -> add_load(weight=3277)"},                 // 2^32 / (160 Mb/s * 65.536 ms / 8)
+		{"ecmp", local.SoftSwitch, "red out_port=3 -> set_red(kmin=125, kmax=5000, ramp=8810)"}, // 10 and 400 KB at 80 Gb/s, in cells
+	} {
+		p, err := gen.Builtin(c.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := local.New(parse(t, pair), local.Options{Kind: c.kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		built, err := local.Build(p, plan.Topology, c.kind, plan.Scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		desired, err := (&local.Lab{Plan: plan, Program: built}).Desired()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := schema.New(built.P4Info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, e := range desired["l1"].Entities {
+			lines = append(lines, names.FormatEntity(e))
+		}
+		if c.profile == "hpcc" && !bytes.Contains(built.P4, []byte("(standard_metadata.egress_global_timestamp * 131072 >> 16)[23:0]")) {
+			t.Errorf("a record does not have the time of the topology, 2 ns for each µs here:\n%s", built.P4)
+		}
+		if !slices.Contains(lines, c.want) {
+			t.Errorf("%s on %s: no %s in\n%s", c.profile, c.kind, c.want, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// Times and rates of the profile are kept, and named.
+func TestGivenTimesAreKept(t *testing.T) {
+	for _, c := range []struct {
+		profile string
+		set     map[string]string
+		want    string
+	}{
+		{"letflow", nil, ""},
+		{"letflow", map[string]string{"letflow.gap": "50ms", "red.kmin": "20KB"}, "as the profile sets them, not slower: letflow.gap 50ms"},
+		{"conga", map[string]string{"conga.gap@80Gbps": "70ms"}, "as the profile sets them, not slower: conga.gap@80Gbps 70ms"},
+		{"rlb-drill", map[string]string{"rlb.recirculation_rate": "50Mbps", "rlb.pass_time": "2ms"}, "as the profile sets them, not slower: rlb.pass_time 2ms, rlb.recirculation_rate 50Mbps"},
+	} {
+		p, err := gen.Builtin(c.profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Set = c.set
 		plan, err := local.New(parse(t, pair), local.Options{Kind: local.SoftSwitch})
 		if err != nil {
 			t.Fatal(err)
@@ -30,8 +149,15 @@ func TestTimesThatAreNotMultiplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&local.Lab{Plan: plan, Program: program}).Differences(); got != want {
-			t.Errorf("%s: %q, want %q", profile, got, want)
+		if got := (&local.Lab{Plan: plan, Program: program}).Differences(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.profile, got, c.want)
+		}
+		if _, set := c.set["conga.gap@80Gbps"]; set {
+			n := program.Manifest.Network
+			n.Rate = 80 * vtime.Gbps
+			if gap, err := program.Manifest.Value("conga.gap", n); err != nil || gap != 70e6 {
+				t.Errorf("conga.gap is %v ns on links of 80 Gb/s, %v", gap, err)
+			}
 		}
 	}
 }
@@ -83,9 +209,9 @@ func TestRecirculationOfTheTopology(t *testing.T) {
 		want          []string // in the configuration, or the warning
 		pps           int64
 	}{
-		{"conweave", "", local.SoftSwitch, []string{"rate: 800Mbps\n      internal: true\n      latency: 500us\n", "max_passes: 60000"}, 100_000},
-		{"conweave", given, local.SoftSwitch, []string{"rate: 400Mbps\n      internal: true\n      latency: 5us\n      own_buffer: true\n", "max_passes: 60000"}, 50_000},
-		{"rlb-drill", "", local.SoftSwitch, []string{"rate: 200Mbps\n      internal: true\n      latency: 1us\n"}, 25_000},
+		{"conweave", "", local.SoftSwitch, []string{"rate: 800Mbps\n      internal: true\n      latency: 500us\n", "max_passes: 65535"}, 100_000},
+		{"conweave", given, local.SoftSwitch, []string{"rate: 400Mbps\n      internal: true\n      latency: 5us\n      own_buffer: true\n", "max_passes: 65535"}, 50_000},
+		{"rlb-drill", "", local.SoftSwitch, []string{"rate: 200Mbps\n      internal: true\n      latency: 500us\n"}, 25_000},
 		{"rlb-drill", given, local.SoftSwitch, []string{"rate: 400Mbps\n      internal: true\n      latency: 5us\n      own_buffer: true\n"}, 50_000},
 		{"rlb-drill", "\nswitch: {recirculation: {rate: 200Gbps}}", local.BMv2, nil, 5000},
 		{"rlb-drill", given, local.BMv2, []string{"warning: BMv2 ignores switch.recirculation.latency and own_buffer"}, 5000},

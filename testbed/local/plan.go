@@ -183,13 +183,13 @@ func (p *Plan) scale(pps int) error {
 		return fmt.Errorf("%d packets/s of %v are more than the %v of a host's link: there is nothing to scale", pps, ReferencePacket, slowest)
 	}
 	p.Scale = max(1, int64(slowest/want))
-	p.Scaled = Slow(t, p.Scale)
+	p.Scaled = slow(t, p.Scale)
 	return nil
 }
 
-// Slow returns a copy of a network with rates divided and delays multiplied by
+// slow returns a copy of a network with rates divided and delays multiplied by
 // scale.
-func Slow(t *topo.Topology, scale int64) *topo.Topology {
+func slow(t *topo.Topology, scale int64) *topo.Topology {
 	slow := *t
 	slow.Links = slices.Clone(t.Links)
 	for i := range slow.Links {

@@ -5,7 +5,9 @@
 package program
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"github.com/pauseless/pauseless/controlplane"
@@ -32,10 +34,10 @@ func Load(name string) (*gen.Profile, error) {
 		}
 	}
 	p, err := gen.Read(name)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("profile %q is neither built in (see `pauseless gen --list`) nor a file: %w", name, err)
 	}
-	return p, nil
+	return p, err
 }
 
 // Fit enlarges a profile's sizes for a network, and makes its program follow the

@@ -8,6 +8,7 @@ import (
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
 )
 
 // RecirculationRate is the rate of a recirculation port if neither the topology
@@ -38,7 +39,7 @@ func Recirculation(m *manifest.Manifest, c topo.Recirculation, scale int64) topo
 // default.
 func MaxPasses(m *manifest.Manifest) int {
 	if m.Has("conweave") {
-		return 60_000 // packets wait for TAIL until a timer ends
+		return softswitch.NoPassLimit // packets wait for TAIL until a timer ends
 	}
 	return 0
 }

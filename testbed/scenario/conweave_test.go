@@ -56,6 +56,23 @@ func TestConWeaveKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// TAIL comes two milliseconds late, in which a packet passes the recirculation port of
+// 10 ns more than 65,536 times. None is dropped for that.
+func TestConWeaveWaitsForAnyNumberOfPasses(t *testing.T) {
+	text := strings.NewReplacer("delay: 6us", "delay: 2ms", "buffer: 12MB", "buffer: 30MB").Replace(slowPaths)
+	i, j := strings.Index(text, "traffic:"), strings.Index(text, "until:")
+	text = text[:i] + "traffic: [{incast: {degree: 1, size: 100KB, to: h1, start: 0s, times: 6, interval: 5ms}}]\n" + text[j:]
+	r := runSmall(t, text, Options{})[0]
+	n := sums(r)
+	t.Logf("%d reroutes, %d packets waited", n["reroutes"], n["held_packets"])
+	if n["held_packets"] == 0 {
+		t.Error("no packet waited")
+	}
+	if s := r.Summary; s.Dropped != 0 || s.OutOfOrder != 0 || s.Finished != s.Flows {
+		t.Errorf("%d packets dropped, %d out of order, %d of %d flows ended", s.Dropped, s.OutOfOrder, s.Finished, s.Flows)
+	}
+}
+
 // With a loss on the links, TAIL packets are lost too, and packets that wait. The flows
 // end all the same: timers and lost tickets release what waits.
 func TestConWeaveReleasesPacketsWithoutTAIL(t *testing.T) {
