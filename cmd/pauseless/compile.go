@@ -84,7 +84,7 @@ func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
 	if f.diagnostics != "text" && f.diagnostics != "json" {
 		return usageErrorf(cmd, "--diagnostics is text or json, not %q", f.diagnostics)
 	}
-	if err := keepInputs(cmd, f.out, f.info); err != nil {
+	if err := checkFiles(cmd.Flags().Args(), f.out, f.info); err != nil {
 		return err
 	}
 	switch f.with {

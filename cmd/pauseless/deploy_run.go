@@ -101,6 +101,11 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 			return err
 		}
 	}
+	if out != "" {
+		if err := checkFolder(out); err != nil {
+			return err
+		}
+	}
 	runs, err := live.Run(cmd.Context(), s, o)
 	if cmd.Context().Err() != nil {
 		err = errors.New("stopped before the end; the results are those until then")
@@ -117,7 +122,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	if out != "" {
 		report, werr := writeResults(out, fmt.Sprintf("%s on %s", s.Name, kind), runs)
 		if werr != nil {
-			return werr
+			return errors.Join(err, werr)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", report)
 	}

@@ -88,7 +88,7 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	s, dialect, err := f.scenario(cmd, args)
 	if err == nil {
-		err = keepInputs(cmd, f.record, f.trace)
+		err = checkFiles(append(args, f.topology, f.flows, f.config), f.record, f.trace, f.fct, f.pfc)
 	}
 	if err != nil {
 		return err
@@ -251,32 +251,30 @@ func mark(p *gen.Profile, c *hpcc.Config, t *topo.Topology) {
 	}
 }
 
-// write prints the results and writes the files that the flags name.
+// write prints the results and writes the files that the flags name, all of those
+// that it can write.
 func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []*result.Run, dialect hpcc.Dialect) error {
-	last := runs[len(runs)-1]
+	last, show := runs[len(runs)-1], result.Table
+	if f.output == "json" {
+		show = result.WriteJSON
+	}
+	err := show(out, runs)
 	if f.fct != "" {
-		if err := writeFile(f.fct, func(w io.Writer) error {
+		err = errors.Join(err, writeFile(f.fct, func(w io.Writer) error {
 			return hpcc.WriteFCT(w, s.Cases()[0].Net(), last.Raw.Flows, s.Hosts.MTU, dialect)
-		}); err != nil {
-			return err
-		}
+		}))
 	}
 	if f.pfc != "" {
-		if err := writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Cases()[0].Net(), last.Raw.Pauses, dialect) }); err != nil {
-			return err
-		}
+		err = errors.Join(err, writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Cases()[0].Net(), last.Raw.Pauses, dialect) }))
 	}
 	if f.dir != "" {
-		path, err := writeResults(f.dir, cmp.Or(s.Summary, s.Name), runs)
-		if err != nil {
-			return err
+		path, werr := writeResults(f.dir, cmp.Or(s.Summary, s.Name), runs)
+		if werr != nil {
+			return errors.Join(err, werr)
 		}
 		fmt.Fprintf(stderr, "report: %s\n", path)
 	}
-	if f.output == "json" {
-		return result.WriteJSON(out, runs)
-	}
-	return result.Table(out, runs)
+	return err
 }
 
 func writeFile(name string, do func(io.Writer) error) error { return outfile.With(name, 0o666, do) }

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +40,38 @@ func TestInterruptedVerbsSaySo(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "*small")); len(left) > 0 {
 		t.Errorf("%v exist", left)
 	}
+}
+
+// A page of a scenario that Ctrl-C has ended has the runs until then.
+func TestInterruptedPage(t *testing.T) {
+	dir := t.TempDir()
+	file, page := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "s.html")
+	if err := os.WriteFile(file, bytes.Replace(demoScenario, []byte("seeds:"), []byte("seeds: [7, 8] #"), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := newRootCmd()
+	cmd.SetArgs([]string{"live", file, "--html", page})
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(writerFunc(func(p []byte) {
+		if bytes.Contains(p, []byte("run 2 of")) {
+			cancel()
+		}
+	}))
+	if err := cmd.ExecuteContext(ctx); err == nil || !strings.HasPrefix(err.Error(), "interrupted: ") {
+		t.Errorf("got %v", err)
+	}
+	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(`id="recording"`)) {
+		t.Errorf("the page has %d bytes, %v", len(text), err)
+	}
+}
+
+type writerFunc func(p []byte)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(p)
+	return len(p), nil
 }
 
 // Ctrl-C in the middle of a run, between two reads of a controller.

@@ -90,7 +90,7 @@ func (f *liveFlags) run(cmd *cobra.Command, args []string) error {
 	default:
 		return usageErrorf(cmd, "want one recording or scenario, or switches given by --topology or --network")
 	}
-	if err := keepInputs(cmd, f.html, f.trace); err != nil {
+	if err := checkFiles(args, f.html, f.trace); err != nil {
 		return err
 	}
 	switch filepath.Ext(args[0]) {
@@ -156,10 +156,11 @@ func (f *liveFlags) scenario(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if f.html != "" || f.trace != "" {
-		if err := work(cmd.Context()); err != nil {
-			return err
+		err := work(cmd.Context())
+		if runs := rec.runs(); len(runs) > 0 {
+			err = errors.Join(err, f.write(cmd, runs))
 		}
-		return f.write(cmd, rec.runs())
+		return err
 	}
 	return f.serve(cmd, s.Name, rec, work)
 }

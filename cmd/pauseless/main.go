@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,15 +31,8 @@ const (
 
 // run executes a command line and returns the exit code. Tests call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	// The first signal cancels the context, so that verbs end in order; a second
-	// one ends the program at once, but not if it is the same: timeout sends it
-	// twice, to the process and to its group.
-	defer context.AfterFunc(ctx, func() {
-		time.Sleep(200 * time.Millisecond)
-		stop()
-	})()
 	root := newRootCmd()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -59,6 +53,45 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitStuck
 	}
 	return exitFailed
+}
+
+// signalled is a context that a signal cancels. It catches signals from when it is
+// first asked whether it is done: a verb that does not ask, or still reads its
+// files, ends at once.
+type signalled struct {
+	context.Context
+	catch func()
+}
+
+func (s signalled) Done() <-chan struct{} {
+	s.catch()
+	return s.Context.Done()
+}
+
+func (s signalled) Err() error {
+	s.catch()
+	return s.Context.Err()
+}
+
+// untilSignal returns a context for a command line, and its end. The first signal
+// cancels the context, so that verbs end in order; a second one ends the program at
+// once, but not if it is the same: timeout sends it twice, to the process and to
+// its group.
+func untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	return signalled{ctx, sync.OnceFunc(func() {
+		caught := make(chan os.Signal, 1)
+		signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+		go func() {
+			select {
+			case <-caught:
+				cancel()
+				time.Sleep(200 * time.Millisecond)
+			case <-ctx.Done():
+			}
+			signal.Stop(caught)
+		}()
+	})}, cancel
 }
 
 func newRootCmd() *cobra.Command {

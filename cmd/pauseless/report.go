@@ -39,7 +39,7 @@ are compared with each other, seed by seed. Several files make one page.`,
 		if len(args) == 0 {
 			return usageErrorf(cmd, "want at least one results file")
 		}
-		if err := keepInputs(cmd, output); err != nil {
+		if err := checkFiles(args, output); err != nil {
 			return err
 		}
 		var sources []report.Source

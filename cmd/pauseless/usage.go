@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/outfile"
 )
 
 // usageError is an error in the command line; the program exits with 2.
@@ -87,15 +89,24 @@ func threadsFlag(f *pflag.FlagSet, threads *int, usage string) {
 	f.Var((*atLeastOne)(threads), "threads", usage)
 }
 
-// keepInputs returns an error if one of the files that a verb writes is an argument
-// of its command line, which it reads. Names may be empty.
-func keepInputs(cmd *cobra.Command, out ...string) error {
-	for _, name := range out {
+// checkFiles returns an error if a verb cannot write one of its files, or reads it,
+// or if two are the same. Names may be empty.
+func checkFiles(read []string, written ...string) error {
+	for i, name := range written {
+		if name == "" {
+			continue
+		}
+		if err := outfile.Check(name); err != nil {
+			return err
+		}
 		to, err := os.Stat(name)
-		for _, in := range cmd.Flags().Args() {
+		for _, in := range read {
 			if from, ferr := os.Stat(in); err == nil && ferr == nil && os.SameFile(from, to) {
 				return fmt.Errorf("%s is read and would be overwritten: give another file to write", name)
 			}
+		}
+		if slices.Contains(written[:i], name) && (err != nil || to.Mode().IsRegular()) {
+			return fmt.Errorf("%s would be written twice: give another file", name)
 		}
 	}
 	return nil

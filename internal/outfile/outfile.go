@@ -48,6 +48,33 @@ func Stream(name string) (*os.File, error) {
 	return f, cannot(name, err)
 }
 
+// Check returns an error if Write could not write the file, which it does not
+// change: before long work whose result would be lost.
+func Check(name string) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	old, err := os.Stat(name)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return cannot(name, err)
+	case err == nil && old.IsDir():
+		return cannot(name, errors.New("it is a folder"))
+	case err == nil && !old.Mode().IsRegular():
+		return nil // opening a pipe would wait for its reader
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".*")
+	if err == nil {
+		defer os.Remove(f.Name())
+	} else if old != nil {
+		f, err = os.OpenFile(name, os.O_WRONLY, 0) // it would be written in place
+	}
+	if err != nil {
+		return cannot(name, err)
+	}
+	return f.Close()
+}
+
 // cannot returns an error with the name of the file that cannot be written.
 func cannot(name string, err error) error {
 	if err == nil {

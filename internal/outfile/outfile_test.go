@@ -47,6 +47,32 @@ func put(t *testing.T, name, text string, mode fs.FileMode) {
 	}
 }
 
+// Check finds what Write could not write, and changes nothing.
+func TestCheckChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	old, link, pipe := filepath.Join(dir, "old"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
+	put(t, old, "kept", 0o644)
+	if err := errors.Join(os.Symlink("old", link), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{old, link, pipe, os.DevNull, filepath.Join(dir, "new")} {
+		if err := outfile.Check(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, want := range map[string]string{dir: "folder", filepath.Join(dir, "no", "x"): "no such file", filepath.Join(old, "x"): "not a directory"} {
+		if err := outfile.Check(name); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if text, err := os.ReadFile(old); err != nil || string(text) != "kept" {
+		t.Errorf("a file that exists has %q, %v", text, err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 3 {
+		t.Errorf("there are %v, %v", list, err)
+	}
+}
+
 func TestRegularFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	if m := check(t, name, "new").Mode(); m&0o111 != 0 || m&0o400 == 0 {

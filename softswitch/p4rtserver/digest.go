@@ -38,7 +38,7 @@ type digestQueue struct {
 	known   map[string]uint64 // id of the list with a digest; 0: in buffer
 	pending []string          // keys of buffer
 	sent    []sentList        // not acknowledged, oldest first
-	armed   bool
+	next    vtime.Time        // time of the next event; 0: none is scheduled
 	// stuck is true if the controller had no room for the last list. The buffer
 	// waits for retry, and may grow.
 	stuck bool
@@ -83,6 +83,7 @@ func (z *digester) configure(id uint32, b *boundDigest, c *p4v1.DigestEntry_Conf
 		z.queues[id], z.byNum[b.number] = q, q
 	}
 	q.config = c
+	q.arm() // what is in the buffer may be due earlier
 }
 
 // add takes a digest from the data path.
@@ -129,25 +130,36 @@ func (q *digestQueue) full() bool {
 	return q.config.MaxListSize > 0 && len(q.buffer) >= int(q.config.MaxListSize)
 }
 
-// due returns the time at which the buffer is sent.
+// due returns the time at which the buffer is sent, not before now.
 func (q *digestQueue) due() vtime.Time {
-	if q.stuck {
-		return q.z.s.sw.Now() + retry
+	now := q.z.s.sw.Now()
+	switch {
+	case q.stuck:
+		return now + retry
+	case q.full():
+		return now
 	}
-	return q.first + span(q.config.MaxTimeoutNs)
+	return max(now, q.first+span(q.config.MaxTimeoutNs))
 }
 
-// arm schedules an event for when the oldest digest in the buffer is due.
+// arm schedules an event for when the oldest digest in the buffer is due, unless
+// one is scheduled that is not later.
 func (q *digestQueue) arm() {
-	if !q.armed && len(q.buffer) > 0 {
-		q.armed = true
-		q.z.s.sw.At(q.due(), q, 0)
+	if len(q.buffer) == 0 {
+		return
+	}
+	if due := q.due(); q.next == 0 || due < q.next {
+		q.next = due
+		q.z.s.sw.At(due, q, uint64(due))
 	}
 }
 
-// Fire is the event at the end of max_timeout_ns.
-func (q *digestQueue) Fire(now vtime.Time, _ uint64) {
-	q.armed = false
+// Fire is the event at the end of max_timeout_ns. arg is the scheduled time.
+func (q *digestQueue) Fire(now vtime.Time, arg uint64) {
+	if vtime.Time(arg) != q.next {
+		return // an earlier event has replaced it
+	}
+	q.next = 0
 	if q.z.queues[q.b.info.Preamble.Id] != q || len(q.buffer) == 0 {
 		return
 	}

@@ -104,6 +104,32 @@ func TestDigestTimerEnds(t *testing.T) {
 	}
 }
 
+// A changed configuration holds for digests that are in the buffer, and for the
+// timer that runs.
+func TestDigestsOfAChangedConfiguration(t *testing.T) {
+	for name, changed := range map[string]*p4v1.DigestEntry_Config{
+		"a shorter timeout": {MaxListSize: 9, MaxTimeoutNs: 1000},
+		"no timeout":        {MaxListSize: 9},
+		"a smaller list":    {MaxListSize: 1, MaxTimeoutNs: 3600e9},
+	} {
+		b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 9, MaxTimeoutNs: 3600e9})
+		b.net.RunUntil(vtime.Second)
+		b.z.add(0, [][]uint64{{1}})
+		b.z.configure(1, b.z.queues[1].b, changed)
+		if got := b.take(t); !slices.Equal(got, []byte{1}) {
+			t.Errorf("%s: list %v of what was in the buffer, want 1", name, got)
+		}
+		b.z.add(0, [][]uint64{{2}})
+		if got := b.take(t); !slices.Equal(got, []byte{2}) {
+			t.Errorf("%s: list %v, want 2", name, got)
+		}
+		b.net.Run() // the first timer
+		if got := b.take(t); got != nil {
+			t.Errorf("%s: list %v at the end of the earlier timeout", name, got)
+		}
+	}
+}
+
 // Controllers give the longest timeouts for "never". In picoseconds they exceed 64 bits.
 func TestDigestTimeoutsThatNeverEnd(t *testing.T) {
 	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 2, MaxTimeoutNs: math.MaxInt64, AckTimeoutNs: math.MaxInt64})

@@ -3,6 +3,7 @@
 package netns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func Up(ctx context.Context, c Config) (_ *Network, err error) {
 	if err := CheckName(c.Name); err != nil {
 		return nil, err
 	}
-	if err := Possible(); err != nil {
+	if err := cmp.Or(Possible(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	if c.Progress == nil {
