@@ -138,10 +138,13 @@ type need struct {
 }
 
 // step applies a control in a stage: "choose Nearest", "depart Depth unless
-// depth.first".
+// depth.first", "choose Draw always".
 type step struct {
 	stage   string
 	control string
+	// always is true for a control of stage choose on TNA that is applied to all
+	// packets and on each pass, where other blocks make that necessary to tell.
+	always bool
 	condition
 }
 
@@ -158,6 +161,9 @@ func (n *need) UnmarshalText(text []byte) error {
 // UnmarshalText reads a step.
 func (s *step) UnmarshalText(text []byte) error {
 	words, err := s.cut(strings.Fields(string(text)))
+	if s.always = len(words) == 3 && words[2] == "always"; s.always {
+		words = words[:2]
+	}
 	if err != nil || len(words) != 2 {
 		return fmt.Errorf("%q: want a stage and a control, as in \"choose Nearest\" or \"depart Red if x\"", text)
 	}
@@ -224,7 +230,7 @@ func loaded() *catalogue {
 	if known.c == nil {
 		c := &catalogue{blocks: make(map[string]*block), profiles: make(map[string]profileFile), hooks: make(map[string]bool)}
 		if err := c.load(builtin, ""); err != nil {
-			panic("BUG: " + err.Error())
+			panic("gen, a built-in scheme or block has an error:\n" + err.Error())
 		}
 		known.c = c
 	}
@@ -365,6 +371,9 @@ func (c *catalogue) check(b *block, list *diag.List) {
 		if !slices.Contains(units, p.Unit) {
 			list.Errorf(b.pos(at+".unit"), yamlfile.CodeInvalid, "unit of %s is %q, want one of %s", p.Name, p.Unit, strings.Join(units, ", "))
 		}
+		if full := b.Name + "." + p.Name; !c.anyText(full) {
+			list.Errorf(b.pos(at), yamlfile.CodeInvalid, "no template and no formula uses the parameter %s: a table takes it by @value(\"%s\")", full, full)
+		}
 		if _, err := manifest.Derive(p.Default, p.Unit, newNetwork()); err != nil {
 			list.Errorf(b.pos(at+".default"), yamlfile.CodeInvalid, "default of %s: %v", p.Name, err)
 		}
@@ -380,19 +389,23 @@ func (c *catalogue) check(b *block, list *diag.List) {
 	}
 	for _, file := range slices.Sorted(maps.Keys(b.files)) {
 		for _, m := range defined.FindAllStringSubmatch(b.files[file], -1) {
-			if !c.hooks[m[1]] && strings.Count(text.String(), `"`+m[1]+`"`) == strings.Count(text.String(), `define "`+m[1]+`"`) && !c.mentioned(b.Name, m[1]) {
+			if !c.hooks[m[1]] && strings.Count(text.String(), `"`+m[1]+`"`) == strings.Count(text.String(), `define "`+m[1]+`"`) && !c.anyText(fmt.Sprintf("from %q %q", b.Name, m[1])) {
 				list.Errorf(diag.FilePos(filepath.Join(b.dir, file)), yamlfile.CodeInvalid, "no block has a hook for section %q%s", m[1], diag.DidYouMean(m[1], slices.Sorted(maps.Keys(c.hooks))))
 			}
 		}
 	}
 }
 
-// mentioned reports whether another block inserts a section of this one.
-func (c *catalogue) mentioned(block, section string) bool {
-	want := fmt.Sprintf("from %q %q", block, section)
+// anyText reports whether a template, or the default of a parameter, has a text.
+func (c *catalogue) anyText(part string) bool {
 	for _, b := range c.blocks {
 		for _, text := range b.files {
-			if strings.Contains(text, want) {
+			if strings.Contains(text, part) {
+				return true
+			}
+		}
+		for _, p := range b.Parameters {
+			if strings.Contains(string(p.Default), part) {
 				return true
 			}
 		}
@@ -410,6 +423,9 @@ func (c *catalogue) checkSteps(b *block, path string, steps []step, stages []str
 		at := fmt.Sprintf("%s.%d", path, i)
 		if !slices.Contains(stages, s.stage) && !strings.HasPrefix(s.stage, "copy:") {
 			list.Errorf(b.pos(at), yamlfile.CodeInvalid, "%s: no stage is called %q%s; there are %s", path, s.stage, diag.DidYouMean(s.stage, stages), strings.Join(stages, ", "))
+		}
+		if !c.anyText("control " + s.control + "(") {
+			list.Errorf(b.pos(at), yamlfile.CodeInvalid, "%s: no template has a control %s", path, s.control)
 		}
 		if s.condition.name != "" {
 			if err := c.exists(s.condition.name); err != nil {

@@ -42,6 +42,8 @@ func TestErrorsInASchemesFolder(t *testing.T) {
 		{"block.yaml", "needs: [flowlet]", "needs: [base.leef]", "dir/mine/block.yaml:12", `block base has no option "leef" (did you mean "leaf"?)`},
 		{"block.yaml", "choose Mine", "chose Mine", "dir/mine/block.yaml:26", `no stage is called "chose" (did you mean "choose"?)`},
 		{"block.yaml", "choose Mine", "Mine", "dir/mine/block.yaml:26", "want a stage and a control"},
+		{"block.yaml", "choose Mine", "choose Other", "dir/mine/block.yaml:26", "v1model.ingress: no template has a control Other"},
+		{"common.p4.tmpl", "mine.gap", "100", "dir/mine/block.yaml:17", "no template and no formula uses the parameter mine.gap"},
 		{"block.yaml", "unit: ns", "unit: hours", "dir/mine/block.yaml:18", `unit of gap is "hours", want one of bytes, ns`},
 		{"block.yaml", `"100_000"`, `"100_000 +"`, "dir/mine/block.yaml:19", "is not a formula"},
 		{"block.yaml", `"100_000"`, `"dilay"`, "dir/mine/block.yaml:19", `unknown name dilay (did you mean "delay"?)`},
@@ -83,7 +85,18 @@ func TestSchemesThatCannotBeAdded(t *testing.T) {
 	}
 }
 
-// A template that refers to something undefined is an error, not empty text.
+// registers is a section with a register, before the section "ingress".
+func registers(declaration string) string {
+	return "{{define \"registers\"}}\n" + declaration + "\n{{end}}\n\n{{define \"ingress\"}}"
+}
+
+// table is a table of a control, before its apply.
+func table(kind, entries string) string {
+	return "    @name(\".limit\") @kind(\"" + kind + "\") @entries(\"" + entries + "\")\n    @brief(\"x\")\n    table limit {\n        actions = { NoAction; }\n    }\n\n    apply {\n"
+}
+
+// A template that refers to something undefined is an error, not empty text, and
+// so is a declaration that the manifest would not have.
 func TestErrorsInATemplate(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{if need "flowlt"}}x{{end}}`, `no block is called "flowlt" (did you mean "flowlet"?)`},
@@ -92,6 +105,12 @@ func TestErrorsInATemplate(t *testing.T) {
 		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{value "1 / "}}`, "is not a formula"},
 		{`{{cell "(meta.first_port + (port_t) one)"}}`, `{{value "mine.gapp"}}`, "no parameter mine.gapp"},
 		{`{{define "ingress"}}`, `{{define "ingress"}}{{lines "nowhere"}}`, `no block has a hook "nowhere"`},
+		{`{{define "ingress"}}`, registers(`register<bit<32>>({{.Sizes.Ports}}) bare;`), `bare lacks annotations`},
+		{`{{define "ingress"}}`, registers("@name(\".long\") @index(\"port\") @unit(\"bytes\")\nregister<bit<32>>({{.Sizes.Ports}}) long;"), `long lacks annotations`},
+		{"    apply {\n", "    @name(\".limit\")\n    table limit {\n        actions = { NoAction; }\n    }\n\n    apply {\n", `table limit lacks annotations`},
+		{"    apply {\n", table("setings", "all_ports"), `table limit: @kind("setings") (did you mean "settings"?) is none of routes, ports, settings`},
+		{"    apply {\n", table("settings", "all_port"), `table limit: @entries("all_port") (did you mean "all_ports"?) is none of all_ports, fabric_ports, switch, leaf`},
+		{`{{define "ingress"}}`, `{{define "ingress"}}{{one "outer_fields"}}`, `no block has a section "outer_fields" (): define it in a template of the block that needs mine`},
 		{`{{define "ingress"}}`, `{{define "ingress"}}{{if`, "unexpected \"/\" in if"},
 	} {
 		catalogue := loaded().clone()

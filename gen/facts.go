@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/manifest"
 )
 
@@ -39,6 +40,8 @@ var (
 	factConstant = regexp.MustCompile(`@from\("([^"]*)"\) @brief\("([^"]*)"\)\s+const \w+ (\w+) = (\d+);`)
 	factCounter  = regexp.MustCompile(`@counter\("([^"]*)", "([^"]*)", "([^"]*)"\)`)
 	factExtra    = regexp.MustCompile(`@(entries|sessions)\("([^"]*)"\)`)
+	// What is left of a register, or of a table with a name, if it has no annotations.
+	factBare     = regexp.MustCompile(`((?:[Rr]egister<[^(\n]*>\(\d[^\n]*\)|@name\("\.\w+"\)[^;{}]*\n\s*table) (\w+))`)
 	tableActions = regexp.MustCompile(`actions = \{([^}]*)\}`)
 	word         = regexp.MustCompile(`\w+`)
 )
@@ -145,9 +148,39 @@ func (g *generator) facts(text string) (*facts, error) {
 		of(r.Name)
 		f.registers = append(f.registers, r)
 	}
+	if err := f.annotated(text); err != nil {
+		return nil, err
+	}
 	slices.SortStableFunc(f.tables, func(a, b manifest.Table) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 	slices.SortStableFunc(f.registers, func(a, b manifest.Register) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 	return f, nil
+}
+
+// annotated returns an error for a register, or a table with a name, whose
+// annotations facts does not find, and for a word in one that has no meaning.
+func (f *facts) annotated(text string) error {
+	rest := factTable.ReplaceAllString(factRegister.ReplaceAllString(text, ""), "")
+	if m := factBare.FindStringSubmatch(rest); m != nil {
+		return fmt.Errorf(`%s lacks annotations, so that the manifest would not have it: want @name(".%s") @index("port") @unit("bytes") before a register, or @name(".%[2]s") @kind("settings") before a table, and @brief("...") on the next line`, m[1], m[2])
+	}
+	for _, t := range f.tables {
+		err := oneOf("kind", t.Kind, manifest.Kinds)
+		if err == nil && t.Entries != "" {
+			err = oneOf("entries", t.Entries, manifest.EntriesOf)
+		}
+		if err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// oneOf returns an error if the word of an annotation is unknown.
+func oneOf(annotation, word string, known []string) error {
+	if slices.Contains(known, word) {
+		return nil
+	}
+	return fmt.Errorf("@%s(%q)%s is none of %s", annotation, word, diag.DidYouMean(word, known), strings.Join(known, ", "))
 }
 
 // actionOf sets the action of a table that has values, and the counters of its

@@ -104,17 +104,19 @@ func (all *closure) refused(errorf func(path, format string, args ...any)) {
 	}
 }
 
-// steps returns the controls of ingress or egress by stage, in their order.
-func (all *closure) steps(of func(*onTarget) []step) ([]string, map[string][]string) {
+// steps returns the stages of ingress or egress, in the order of their first
+// blocks, and what each applies.
+func (all *closure) steps(of func(*onTarget) []step) ([]string, map[string][]*step) {
 	var order []string
-	list := make(map[string][]string)
+	list := make(map[string][]*step)
 	for _, b := range all.blocks {
-		for _, s := range of(b.on(all.target)) {
-			if all.holds(s.condition) {
+		steps := of(b.on(all.target))
+		for i := range steps {
+			if s := &steps[i]; all.holds(s.condition) {
 				if list[s.stage] == nil {
 					order = append(order, s.stage)
 				}
-				list[s.stage] = append(list[s.stage], s.control)
+				list[s.stage] = append(list[s.stage], s)
 			}
 		}
 	}

@@ -170,8 +170,22 @@ func (g *generator) tnaIngress() pipe {
 	w.stage("start")
 	w.stage("learn")
 	switch {
-	case g.needs["fabric"]: // a condition around several tables would take more stages
-		w.stage("choose")
+	case g.needs["fabric"]:
+		// A condition around several tables takes more stages of a Tofino, so that
+		// controls with "always" have conditions of their own.
+		first := "if (meta.choice == 1) {"
+		if g.needs["recirculation"] {
+			first = "if (meta.hop == HOP_CHOICE && meta.passes == 0) {"
+		}
+		for _, s := range w.steps["choose"] {
+			if !s.always {
+				w.open(first)
+			}
+			w.use(s.control)
+			if !s.always {
+				w.close()
+			}
+		}
 	case w.has("choose"):
 		w.open("if (meta.last_path > 0) {")
 		w.stage("choose")
@@ -243,7 +257,7 @@ type writer struct {
 	text      strings.Builder
 	depth     int
 	order     []string
-	steps     map[string][]string
+	steps     map[string][]*step
 	instances []instance
 	args      string // of every control
 }
@@ -274,8 +288,8 @@ func (w *writer) has(stage string) bool { return len(w.steps[stage]) > 0 }
 
 // stage applies the controls of a stage.
 func (w *writer) stage(stage string) {
-	for _, control := range w.steps[stage] {
-		w.use(control)
+	for _, s := range w.steps[stage] {
+		w.use(s.control)
 	}
 }
 

@@ -59,6 +59,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"from":     g.from,
 		"eachPath": func(name string, n int) (string, error) { return g.eachPath(b, name, n) },
 		"join":     g.join,
+		"one":      func(name string) (string, error) { return g.one(b, name) },
 		"sections": func(s string) (string, error) { return g.join(s, "\n\n") },
 		"commas":   func(s string) (string, error) { return g.join(s, ",\n") },
 		"lines":    g.lines,
@@ -80,7 +81,6 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"egressParams":  func() string { return egressParams },
 		// Numbers.
 		"product":   func(a, b int) int { return a * b },
-		"div":       func(a, b int) int { return a / b },
 		"add":       func(a, b int) int { return a + b },
 		"dec":       func(a int) int { return a - 1 },
 		"sub":       func(a, b int) int { return a - b },
@@ -99,7 +99,6 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"filled":      g.filled,
 		"value":       g.value,
 		"constant":    g.constant,
-		"mod":         func(a, b int) int { return a % b },
 		"bits":        func(n int) int { return bits.Len(uint(n)) },
 		// Sets as numbers: bit n; the union; hexadecimal with the width of a set of n.
 		"bit":    func(n int) uint64 { return 1 << n },
@@ -180,6 +179,15 @@ func (g *generator) join(name, sep string) (string, error) {
 		}
 	}
 	return strings.Join(parts, sep), nil
+}
+
+// one returns the section of that name, which a block that needs b must have.
+func (g *generator) one(b *block, name string) (string, error) {
+	text, err := g.join(name, "")
+	if err == nil && text == "" {
+		err = fmt.Errorf("no block has a section %q (%s): define it in a template of the block that needs %s", name, b.Hooks[name], b.Name)
+	}
+	return text, err
 }
 
 // words returns the words of the sections of that name.

@@ -22,6 +22,7 @@ func TestControllersFillTablesByFormulas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	total := 0 // entries
 	for _, profile := range profiles() {
 		if !onTofino(profile) {
 			continue
@@ -83,10 +84,15 @@ func TestControllersFillTablesByFormulas(t *testing.T) {
 					t.Errorf("table %s: which of these wins?\n%+v\n%+v", table.Name, *x, *y)
 				}
 			}
-			if filled == 0 {
+			// A program may need no such table.
+			if filled == 0 && slices.ContainsFunc(m.Tables, func(t manifest.Table) bool { return t.Kind == "enumeration" }) {
 				t.Error("no table is filled by formulas")
 			}
+			total += filled
 		})
+	}
+	if total == 0 {
+		t.Error("no program has a table that is filled by formulas")
 	}
 }
 

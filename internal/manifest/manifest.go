@@ -124,6 +124,13 @@ type Table struct {
 	Fill []Fill `json:"fill,omitempty"`
 }
 
+// Kinds and EntriesOf are the values of Table.Kind and Table.Entries, except the
+// empty one of the latter.
+var (
+	Kinds     = []string{"routes", "ports", "settings", "enumeration", "constant"}
+	EntriesOf = []string{"all_ports", "fabric_ports", "switch", "leaf"}
+)
+
 // Argument is an argument of an action, in the target's units.
 type Argument struct {
 	Name  string `json:"name"`

@@ -43,7 +43,8 @@ type Scheme struct {
 	// scheme samples it.
 	LastSample func(s *Switch, queue int) (t Time, watched bool)
 
-	// Base is set if the scheme chooses the path of a packet.
+	// Base is set if the scheme chooses the path of a packet. A program whose base
+	// load balancer has no model cannot be judged.
 	Base *Base
 
 	V1model, Tofino Stages

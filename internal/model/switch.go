@@ -151,6 +151,10 @@ type Departure struct {
 	Data              []byte
 }
 
+// MostDepth is the largest queue depth that a target reports: it has 19 bits, and
+// stands for all larger ones.
+const MostDepth = 1<<19 - 1
+
 // A Packet on its way through the model.
 type Packet struct {
 	*Frame

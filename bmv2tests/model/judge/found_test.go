@@ -405,3 +405,19 @@ func TestWarningStandsIfTheQueueIsLongAgain(t *testing.T) {
 	// Of port 1's queue and port 3's with the message, in this order, the second.
 	s.departs(1, 1, 0).agree("warning taken back", "warning stands")
 }
+
+// The model of PINT computed with the length of a queue of 620,619 bytes; a target
+// reports at most 524,287 (units of depth: bytes). The model was wrong, not the program.
+func TestDepthsHave19Bits(t *testing.T) {
+	p := small(t, "hpcc-pint", "v1model")
+	p.Units.Depth = "bytes"
+	s := newScene(t, p)
+	s.c.Config.Routes[0].Paths = 0
+	f := data(0, 1, 26, 2)
+	model.BE.PutUint16(f.Rest[2:], model.PortPINT)
+	f.Rest = append(append(f.Rest[:8:8], 0, 0), make([]byte, 40)...)
+	for port := range 12 {
+		s.entry("pint", port, model.Args{"rtt": 10_000, "per_time": 429_496, "per_byte": 8_796_093, "per_depth": 8_796_093, "per_octave": 269_772})
+	}
+	s.arrives(0, 1, f).departs(1, 0, 620_619).agree("digest")
+}

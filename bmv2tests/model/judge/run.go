@@ -28,6 +28,9 @@ type Judge struct {
 
 // NewJudge compares a program with the model of the features in its manifest.
 func NewJudge(p *model.Program, prog *interp.Program) (*Judge, error) {
+	if p.Base == nil {
+		return nil, fmt.Errorf("program %s: the base load balancer %s has no model: write package model in its folder, with model.Add and a Base (docs/judge.md), and run `make golden`, which imports it here", p.Program, p.Manifest.Base)
+	}
 	target, err := newTarget(p, prog)
 	if err != nil {
 		return nil, err
@@ -239,7 +242,7 @@ func (r *play) depart(e *model.Event) {
 	w := r.queues[q][0]
 	r.queues[q] = r.queues[q][1:]
 	p := w.p
-	p.Ahead, p.Behind, p.Came, p.Left = e.Ahead, e.Depth, model.Time(w.h.Enqueued/r.t.tick), r.now
+	p.Ahead, p.Behind, p.Came, p.Left = e.Ahead, min(e.Depth, model.MostDepth), model.Time(w.h.Enqueued/r.t.tick), r.now
 	if e.Depth < 0 {
 		p.Behind = int64(len(r.queues[q]))
 	}

@@ -7,7 +7,7 @@ package red
 import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
-	model.Add(model.Scheme{Name: "red",
+	model.Add(model.Scheme{Name: "red", Limits: map[string]int64{"red.kmin": model.MostDepth, "red.kmax": model.MostDepth},
 		V1model: model.Stages{model.Depart: mark}, Tofino: model.Stages{model.Last: mark}})
 }
 
