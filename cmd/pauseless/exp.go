@@ -108,7 +108,7 @@ type expFlags struct {
 func (f *expFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.scale, "scale", scenario.Small, "small, or paper for the sizes of the paper")
-	fl.StringVar(&f.store, "store", "out/exp", "folder where runs are stored")
+	fl.StringVar(&f.store, "store", defaultStore, "folder where runs are stored")
 	fl.IntVar(&f.seeds, "seeds", 0, "run with the seeds 1 to this number (default: the seeds of the file)")
 	cmd.ValidArgsFunction = completeExperiments
 	cmd.RegisterFlagCompletionFunc("scale", cobra.FixedCompletions([]string{scenario.Small, scenario.Paper}, cobra.ShellCompDirectiveNoFileComp))
@@ -198,8 +198,14 @@ var errInterrupted = errors.New("interrupted: the results are partial; run the s
 
 // dir is the folder for the outcome of an experiment.
 func (f *expFlags) dir(p *exp.Plan) string {
-	return filepath.Join(f.store, p.Scenario.Name+"-"+p.Scenario.Scale)
+	return filepath.Join(f.store, storedAs(p.Scenario.Name, p.Scenario.Scale))
 }
+
+// defaultStore is the store if none is given.
+const defaultStore = "out/exp"
+
+// storedAs returns the name of the folder of an outcome in its store.
+func storedAs(name, scale string) string { return name + "-" + scale }
 
 func newExpRunCmd() *cobra.Command {
 	var f expFlags

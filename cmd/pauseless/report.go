@@ -24,17 +24,21 @@ import (
 )
 
 func newReportCmd() *cobra.Command {
-	var output, title string
+	var output, title, store string
 	cmd := &cobra.Command{
 		Use:   "report RESULTS.json…",
 		Short: "Show results of runs as one HTML page",
 		Long: `Writes one self-contained HTML file: a sentence per comparison, a table with
 intervals, and interactive figures that can be saved as SVG. Runs of one scenario
-are compared with each other, seed by seed. Several files make one page.`,
+are compared with each other, seed by seed. Several files make one page.
+
+Figures of an experiment's single runs need figures.json, which exp run writes to
+its store, beside outcome.json.`,
 		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small/outcome.json\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
 	cmd.Flags().StringVar(&title, "title", "", "title of the page (default: the scenario's name)")
+	cmd.Flags().StringVar(&store, "store", defaultStore, "`DIR` of exp run, for the figures of single runs of an outcome that is elsewhere")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usageErrorf(cmd, "want at least one results file")
@@ -48,6 +52,11 @@ are compared with each other, seed by seed. Several files make one page.`,
 			list, err := readSources(name, sourceName(name, args))
 			if err != nil {
 				return err
+			}
+			for i := range list {
+				if err := findShapes(cmd, &list[i], store); err != nil {
+					return err
+				}
 			}
 			sources = append(sources, list...)
 		}
@@ -132,6 +141,43 @@ func readSources(file, name string) ([]report.Source, error) {
 		list[0].Shapes, err = readShapes(filepath.Join(filepath.Dir(file), figuresFile))
 	}
 	return list, err
+}
+
+// findShapes finds the data for figures of an outcome's single runs in the store of
+// `exp run`, unless they were beside the outcome.
+func findShapes(cmd *cobra.Command, s *report.Source, store string) error {
+	if s.Outcome == nil || s.Shapes != nil {
+		return nil
+	}
+	dir := filepath.Join(store, storedAs(s.Outcome.Experiment, s.Outcome.Scale))
+	same, err := hasOutcome(dir, s.Outcome)
+	if err == nil && same {
+		s.Shapes, err = readShapes(filepath.Join(dir, figuresFile))
+	}
+	if err == nil && s.Shapes == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: without figures of single runs, since %s does not have this outcome; --store names the folder of exp run\n", s.Outcome.Experiment, dir)
+	}
+	return err
+}
+
+// hasOutcome reports whether a folder has an outcome.json with this outcome, or
+// with the longer one that --keep shortened.
+func hasOutcome(dir string, o *result.Outcome) (bool, error) {
+	f, err := os.Open(filepath.Join(dir, "outcome.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	there, err := result.ReadOutcome(f)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	var want, whole, brief bytes.Buffer
+	err = errors.Join(o.WriteJSON(&want), there.WriteJSON(&whole), there.Brief().WriteJSON(&brief))
+	return bytes.Equal(want.Bytes(), whole.Bytes()) || bytes.Equal(want.Bytes(), brief.Bytes()), err
 }
 
 // readShapes reads the data for figures of single runs. It returns nil if there
