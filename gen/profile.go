@@ -3,7 +3,6 @@
 package gen
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -144,11 +143,14 @@ func (p *Profile) checked(f *yamlfile.File) (*Profile, error) {
 }
 
 // Check completes a profile made or changed in Go, and returns an error if it
-// is invalid.
-func (p *Profile) Check() error {
+// is invalid: a diag.List, whose messages begin with the path of a key.
+func (p *Profile) Check() error { return p.list(p.check) }
+
+// list returns what check reports.
+func (p *Profile) list(check func(errorf func(path, format string, args ...any))) error {
 	var list diag.List
 	file := diag.FilePos("profile " + p.Name)
-	p.check(func(path, format string, args ...any) {
+	check(func(path, format string, args ...any) {
 		list.Errorf(file, yamlfile.CodeInvalid, "%s: %s", path, fmt.Sprintf(format, args...))
 	})
 	return list.Err()
@@ -260,10 +262,14 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 func (p *Profile) CheckOn(xoff vtime.Size) error {
 	n := p.Network
 	n.XOFF = xoff
-	if bad := p.outOfOrder(n); xoff > 0 && len(bad) > 0 {
-		return errors.New(bad[0].text)
+	if xoff == 0 {
+		return nil
 	}
-	return nil
+	return p.list(func(errorf func(path, format string, args ...any)) {
+		for _, bad := range p.outOfOrder(n) {
+			errorf("set."+bad.key, "%s", bad.text)
+		}
+	})
 }
 
 // misfit is an invalid parameter of a profile: its key, and the message.

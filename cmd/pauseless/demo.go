@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pauseless/pauseless/controlplane/register"
-	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -57,13 +54,13 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	if err != nil {
 		return err
 	}
-	watch := &demoWatch{}
+	var watch peaks
 	o := scenario.Options{
 		Threads: threads,
-		Begin: func(profile string, _ uint64, p *program.Program) {
+		Begin: func(profile string, seed uint64, p *program.Program) {
+			watch.begin(profile, seed, p)
 			fmt.Fprintf(stderr, "%s: %d lines of P4_16 generated, compiled to %d bytes of BMv2 JSON; 4 switches serve P4Runtime on loopback\n",
 				profile, strings.Count(string(p.P4), "\n"), len(p.JSON))
-			watch.profile = profile
 		},
 		Read: watch.read,
 	}
@@ -85,8 +82,7 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	if err := result.Table(out, runs); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nLongest ingress queues that the controller read over P4Runtime while traffic ran:\n")
-	watch.print(out)
+	watch.print(out, s)
 	fmt.Fprintf(out, "\nRegisters of l1 under %s at the end, read over P4Runtime:\n", runs[len(runs)-1].Profile)
 	printRegisters(out, runs[len(runs)-1].Registers, "l1")
 	path, err := writeResults(dir, "Demo: "+s.Summary, runs)
@@ -102,40 +98,6 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	}
 	fmt.Fprintf(out, "\nReport: %s\nReplay: %s, or `pauseless live %s`\n", path, page, replay)
 	return nil
-}
-
-// demoWatch keeps the largest value that the controller read of each switch
-// while traffic ran.
-type demoWatch struct {
-	profile string
-	peaks   []peak
-}
-
-type peak struct {
-	profile, sw, label string
-	value              uint64
-	at                 vtime.Time
-}
-
-func (d *demoWatch) read(sw string, now vtime.Time, a register.Array) {
-	i := slices.IndexFunc(d.peaks, func(p peak) bool { return p.profile == d.profile && p.sw == sw })
-	if i < 0 {
-		i = len(d.peaks)
-		d.peaks = append(d.peaks, peak{profile: d.profile, sw: sw})
-	}
-	for cell, v := range a.Values {
-		if v > d.peaks[i].value {
-			d.peaks[i].value, d.peaks[i].at, d.peaks[i].label = v, now, a.Name+" "+a.Label(cell, nil)+" "+a.Unit
-		}
-	}
-}
-
-func (d *demoWatch) print(w io.Writer) {
-	for _, p := range d.peaks {
-		if p.value > 0 {
-			fmt.Fprintf(w, "  %-10s %s  %8d  %s at %.2f ms\n", p.profile, p.sw, p.value, p.label, p.at.Seconds()*1000)
-		}
-	}
 }
 
 // printRegisters prints the cells that are not zero.

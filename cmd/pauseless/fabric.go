@@ -99,7 +99,8 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	stderr := cmd.ErrOrStderr()
-	o := scenario.Options{Threads: f.threads}
+	var watch peaks
+	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read}
 	var rec recording
 	if f.record != "" || f.trace != "" {
 		o.Follow = rec.follow
@@ -111,7 +112,11 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if runErr == nil {
 		runErr = stuckIn(runs)
 	}
-	return errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
+	err = errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
+	if f.output == "table" {
+		watch.print(cmd.OutOrStdout(), s)
+	}
+	return err
 }
 
 // scenario returns the scenario of the command line: a file, or another

@@ -8,10 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -56,6 +60,64 @@ func runScenario(ctx context.Context, s *scenario.Scenario, o scenario.Options, 
 		err = errInterrupted
 	}
 	return runs, err
+}
+
+// peaks are the largest values of watched registers that the controller read of each
+// switch while traffic ran.
+type peaks struct {
+	run   string   // present arm and point
+	known []string // registers of all programs so far
+	list  []peak
+}
+
+type peak struct {
+	run, sw, name, cell string
+	value               uint64
+	at                  vtime.Time
+}
+
+// begin is scenario.Options.Begin.
+func (p *peaks) begin(name string, _ uint64, prog *program.Program) {
+	p.run = name
+	for _, m := range prog.Manifest.Registers {
+		p.known = append(p.known, m.Name)
+	}
+}
+
+func (p *peaks) read(sw string, now vtime.Time, a register.Array) {
+	i := slices.IndexFunc(p.list, func(q peak) bool { return q.run == p.run && q.sw == sw && q.name == a.Name })
+	if i < 0 {
+		i = len(p.list)
+		p.list = append(p.list, peak{run: p.run, sw: sw, name: a.Name})
+	}
+	q := &p.list[i]
+	for cell, v := range a.Values {
+		if v > q.value {
+			q.value, q.at, q.cell = v, now, a.Label(cell, nil)+" "+a.Unit
+		}
+	}
+}
+
+// print prints the values that are not zero, and names that no program has.
+func (p *peaks) print(w io.Writer, s *scenario.Scenario) {
+	var names []string
+	for _, c := range s.Cases() {
+		names = append(names, c.Watch.Registers...)
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		fmt.Fprintf(w, "\nLargest values of watched registers, read over P4Runtime while traffic ran:\n")
+	}
+	for _, name := range slices.Compact(names) {
+		if !slices.Contains(p.known, name) {
+			fmt.Fprintf(w, "  no program has a register %q%s\n", name, diag.DidYouMean(name, p.known))
+		}
+	}
+	for _, q := range p.list {
+		if q.value > 0 {
+			fmt.Fprintf(w, "  %-10s %s  %8d  %s %s at %.2f ms\n", q.run, q.sw, q.value, q.name, q.cell, q.at.Seconds()*1000)
+		}
+	}
 }
 
 // checkFolder creates a folder and checks that files can be written there, before

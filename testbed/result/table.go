@@ -47,7 +47,11 @@ var rows = []row{
 // with their 95 % intervals.
 func Table(w io.Writer, runs []*Run) error {
 	if o := overSeeds(runs); o != nil {
-		fmt.Fprintf(w, "means of %d seeds with their 95 %% intervals\n", len(o.Cells[0].Seeds))
+		seeds := fmt.Sprint(len(o.Cells[0].Seeds))
+		if o.uneven() {
+			seeds = "different numbers of"
+		}
+		fmt.Fprintf(w, "means of %s seeds with their 95 %% intervals\n", seeds)
 		return o.Table(w, false)
 	}
 	var lines [][]string
@@ -59,10 +63,14 @@ func Table(w io.Writer, runs []*Run) error {
 		lines = append(lines, cells)
 	}
 	line("", func(r *Run) string {
-		if r.Partial {
-			return r.Label() + " (partial)"
+		name := r.Label()
+		if slices.ContainsFunc(runs, func(o *Run) bool { return o != r && o.Label() == name }) {
+			name += fmt.Sprintf(", seed %d", r.Seed)
 		}
-		return r.Label()
+		if r.Partial {
+			name += " (partial)"
+		}
+		return name
 	})
 	for _, row := range rows {
 		switch {

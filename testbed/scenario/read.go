@@ -375,7 +375,7 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 		program.Fit(p, c.net)
 	}
 	if err := p.Check(); err != nil {
-		f.Errorf(blame(c.Set, err), "%v", err)
+		blame(f, c, p, err)
 		return
 	}
 	if c.net != nil && p.Choice("pfc") != "emulated" {
@@ -400,22 +400,26 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	}
 	if c.net != nil && !c.net.Switch.PFC.Off && c.net.Switch.PFC.Alpha == 0 {
 		if err := p.CheckOn(c.net.Switch.PFC.XOFF); err != nil {
-			f.Errorf(blame(c.Set, err), "%v", err)
+			blame(f, c, p, err)
 			return
 		}
 	}
 	c.profile = p
 }
 
-// blame returns the key that an error of a profile is about: one under set, or
-// profile.
-func blame(set map[string]string, err error) string {
-	for _, k := range slices.Sorted(maps.Keys(set)) {
-		if strings.Contains(err.Error(), k) {
-			return "set." + k
+// blame reports the errors of a profile: at the keys under set that they are about,
+// the others at profile.
+func blame(f *yamlfile.File, c *Case, p *gen.Profile, err error) {
+	var list diag.List
+	errors.As(err, &list)
+	for _, d := range list {
+		path, text, _ := strings.Cut(d.Msg, ": ")
+		if key, ok := strings.CutPrefix(path, "set."); ok && c.Set[key] != "" {
+			f.Errorf(path, "%s", text)
+		} else {
+			f.Errorf("profile", "profile %s: %s", p.Name, d.Msg)
 		}
 	}
-	return "profile"
 }
 
 func (c *Case) check(f *yamlfile.File) {

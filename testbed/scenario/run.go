@@ -58,15 +58,14 @@ type Follower interface {
 // Run runs every case with every seed. If ctx is done before the end, the
 // runs so far are returned with its error, the last one marked partial.
 func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
+	programs, err := s.programs()
+	if err != nil {
+		return nil, err
+	}
 	var runs []*result.Run
-	var programs program.Cache
-	for _, c := range s.cases {
-		prog, err := c.Build(&programs)
-		if err != nil {
-			return runs, err
-		}
+	for i, c := range s.cases {
 		for _, seed := range s.Seeds {
-			run, err := c.Run(ctx, prog, seed, o)
+			run, err := c.Run(ctx, programs[i], seed, o)
 			if run != nil {
 				runs = append(runs, run)
 			}
@@ -76,6 +75,20 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 		}
 	}
 	return runs, nil
+}
+
+// programs builds the programs of all cases, so that all errors in them are reported
+// before the first run.
+func (s *Scenario) programs() (all []*program.Program, err error) {
+	var cache program.Cache
+	for _, c := range s.cases {
+		prog, err := c.Build(&cache)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, prog)
+	}
+	return all, nil
 }
 
 // Run runs the case once, with the program that Build made. If ctx is done

@@ -95,7 +95,9 @@ type Keys struct {
 	// Sample is the time between two points of the time lines. Zero means no time
 	// lines.
 	Sample vtime.Time `yaml:"sample"`
-	Watch  Watch      `yaml:"watch"` // registers that the controller reads while traffic runs
+	// Watch are registers that the controller reads while traffic runs; the largest
+	// value of each switch is printed.
+	Watch Watch `yaml:"watch"`
 	// Judge has the numbers, from 1, of the parts of traffic whose flows are
 	// judged: only judged flows count in the metrics. Without it all parts are
 	// judged.

@@ -196,7 +196,12 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		{"profiles: [rlb-drill]", "profiles: []", "small.yaml:6:11: no profiles"},
 		{"[rlb-drill]", "[rlb-drill@tofino]", "small.yaml:6:12: profile rlb-drill has target \"tofino\"; want v1model or tna"},
 		{"traffic:", "target: tofino\ntraffic:", "small.yaml:8:9: target is \"tofino\""},
-		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "red.kmim"},
+		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "small.yaml:8:17: no parameter is called \"red.kmim\" (did you mean \"red.kmin\"?) [invalid]"},
+		{"traffic:", "set: {rlb.warn: 300KB}\ntraffic:", "small.yaml:8:17: rlb.warn is 300KB, must be at most rlb.xoff, which is 60KB [invalid]"},
+		// Each error is at its key, also if that begins with another one.
+		{"traffic:", "set: {red.kmin: 1KB, red.kmin@9: 2KB}\ntraffic:", "small.yaml:8:34: red.kmin@9: "},
+		{"traffic:", "set: {red.a: 1KB, red.b: 2KB}\ntraffic:", "small.yaml:8:26: no parameter is called \"red.b\""},
+		{"rlb-drill]", "drill, rlb-drill]\nset: {red.a: 1KB}", "small.yaml:7:14: no parameter is called \"red.a\" [invalid]"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
 		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill does not support the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
 		{"buffer: 2MB", "buffer: 90KB", "small.yaml:5:20: switch l1: headroom and reserve of all ports take 99540B of a buffer of 90KB: it must"},
@@ -207,8 +212,8 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is not an arm"},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
-		if _, err := Parse("small.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("with %q: got\n%v\nwant\n%s", c.new, err, c.want)
+		if _, err := Parse("small.yaml", []byte(text)); err == nil || strings.Count(err.Error(), c.want) != 1 {
+			t.Errorf("with %q: got\n%v\nwant once\n%s", c.new, err, c.want)
 		}
 	}
 }
