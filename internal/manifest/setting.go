@@ -148,7 +148,11 @@ func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg
 			return nil, fmt.Errorf("table %s of %s, argument %s: %q is %v, which is not an argument of an action", table, m.Program, a.Name, a.Value, v)
 		}
 		if strings.HasPrefix(string(a.Value), "span(") && v > MaxSpan {
-			return nil, fmt.Errorf("table %s of %s, argument %s: %s is %.0f %s, and the longest time of a program is %d: lower the parameter, or use microseconds, target: {time: us}", table, m.Program, a.Name, a.Value, v, m.Units.Time.Name(), MaxSpan)
+			rather := "or use microseconds, target: {time: us}"
+			if m.Units.Time == Microseconds {
+				rather = "or the scale of the network, by more packets per second"
+			}
+			return nil, fmt.Errorf("table %s of %s, argument %s: %s is %.0f %s, and the longest time of a program is %d: lower the parameter, %s", table, m.Program, a.Name, a.Value, v, m.Units.Time.Name(), MaxSpan, rather)
 		}
 		args = append(args, Arg{a.Name, uint64(v)})
 	}

@@ -124,6 +124,23 @@ func TestEntriesFollowTheScale(t *testing.T) {
 	}
 }
 
+// In a network that is slower still, no program can count the times.
+func TestTimesThatAreTooLongAreAnError(t *testing.T) {
+	p, err := gen.Builtin("conga")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := local.New(parse(t, pair), local.Options{Kind: local.SoftSwitch, PacketRate: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = local.Build(p, plan.Topology, plan.Kind, plan.Scale)
+	const want = "span(conga.age) is 5000000000 microseconds, and the longest time of a program is 1073741823: lower the parameter, or the scale of the network, by more packets per second"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // Times and rates of the profile are kept, and named.
 func TestGivenTimesAreKept(t *testing.T) {
 	for _, c := range []struct {
