@@ -67,8 +67,10 @@ type block struct {
 		Because string `yaml:"because"`
 	} `yaml:"depth"`
 
+	// V1Model is what the block needs and does on v1model.
 	V1Model onTarget `yaml:"v1model"`
-	TNA     onTarget `yaml:"tna"`
+	// TNA is the same on TNA.
+	TNA onTarget `yaml:"tna"`
 
 	dir   string
 	files map[string]string // templates by name of the file
@@ -77,50 +79,66 @@ type block struct {
 
 // onTarget configures a block on one target.
 type onTarget struct {
+	// Needs are further needs.
 	Needs []need `yaml:"needs"`
-	Place int    `yaml:"place"`
+	// Place replaces the block's own.
+	Place int `yaml:"place"`
 	// Plumbing is true if the block is not listed as a feature on the target.
 	Plumbing bool `yaml:"plumbing"`
 	// Unsupported is the reason why the target cannot run the block, if it cannot.
-	Unsupported string    `yaml:"unsupported"`
-	Refuses     []refusal `yaml:"refuses"`
+	Unsupported string `yaml:"unsupported"`
+	// Refuses are the blocks that this one cannot be combined with.
+	Refuses []refusal `yaml:"refuses"`
 	// Limits are the largest sizes that the block supports.
 	Limits []limit `yaml:"limits"`
-	// Ingress and Egress apply the block's controls.
+	// Ingress applies controls in stages: "choose Nearest". On TNA, a control of
+	// stage choose is applied to a packet with several paths, once; with "always"
+	// behind it, to any packet on each pass.
 	Ingress []step `yaml:"ingress"`
-	Egress  []step `yaml:"egress"`
+	// Egress does the same in egress.
+	Egress []step `yaml:"egress"`
 	// Notes are differences from the block's paper, or from the other target.
 	Notes []string `yaml:"notes"`
 }
 
 // parameter is a number with a unit: bytes, ns, bps, fraction or count.
 type parameter struct {
+	// Name is the name without that of the block.
 	Name string `yaml:"name"`
+	// Unit is one of bytes, ns, bps, fraction and count.
 	Unit string `yaml:"unit"`
-	// Default is the formula of the default, in that unit. Package manifest lists
-	// the names that it can use.
+	// Default is the formula of the default, in that unit.
 	Default manifest.Expr `yaml:"default"`
-	// Least and Most bound the value in a profile; zero means no bound.
+	// Least is the least value in a profile; zero means no bound.
 	Least float64 `yaml:"least"`
-	Most  float64 `yaml:"most"`
+	// Most is the largest one; zero means no bound.
+	Most float64 `yaml:"most"`
 	// UpTo is a parameter that this one must not exceed.
 	UpTo string `yaml:"up_to"`
-	Doc  string `yaml:"doc"`
+	// Doc is a phrase: what the number decides.
+	Doc string `yaml:"doc"`
 }
 
 // limit is the largest value of one of a profile's sizes.
 type limit struct {
-	Size    string `yaml:"size"`
-	Most    int    `yaml:"most"`
+	// Size is ports, paths, leaves or flows.
+	Size string `yaml:"size"`
+	// Most is its largest value.
+	Most int `yaml:"most"`
+	// Because is the error for larger ones: the reason.
 	Because string `yaml:"because"`
 }
 
 // refusal is the reason why a block cannot be combined with another, or without
 // it.
 type refusal struct {
-	If      string `yaml:"if"`
-	Unless  string `yaml:"unless"`
-	At      string `yaml:"at"` // key of the profile to report
+	// If is a need that must not be present.
+	If string `yaml:"if"`
+	// Unless is one that must be.
+	Unless string `yaml:"unless"`
+	// At is the key of the profile at which the error is reported.
+	At string `yaml:"at"`
+	// Because is the error: the reason, and what to write instead.
 	Because string `yaml:"because"`
 }
 

@@ -38,7 +38,7 @@ var contents = []struct {
 	{"Schemes", []string{"docs/schemes/README.md", "gen/schemes/*/README.md"}, false},
 	{"Results", []string{"docs/reproduction.md", "docs/performance.md"}, false},
 	{"Experiments", []string{"docs/results/*.md"}, true},
-	{"Reference", []string{"docs/reference/*.md", "docs/schemes/reference.md", "docs/diagnostics.md", "docs/terms.md"}, false},
+	{"Reference", []string{"docs/reference/*.md", "docs/schemes/reference.md", "docs/blocks.md", "docs/diagnostics.md", "docs/terms.md"}, false},
 	{"Command line", []string{"commands/*.md"}, true},
 	{"Development", []string{"ARCHITECTURE.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/licences.md"}, false},
 }

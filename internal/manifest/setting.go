@@ -61,6 +61,7 @@ func (n Network) scope() *scope {
 //	quantum(rate)     512 bit times in 1/1024 of a unit of time
 //	load_weight(rate) the load that a byte adds to a link, in 2^-16
 //	load_bytes(rate)  bytes in the time over which the load of a link is averaged
+//	rate_code(rate)   the code of a rate in HPCC's telemetry
 func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 	s := n.slower().scope()
 	for name, v := range more {

@@ -295,7 +295,8 @@ func paperOf(t *testing.T, experiment string) string {
 	prefix, _, _ := strings.Cut(experiment, "-")
 	of, ok := map[string]string{"plb": "PLB", "clb": "CLB", "rlb": "RLB", "pcn": "PCN", "pbfs": "PB-FS"}[prefix]
 	if !ok {
-		t.Fatalf("which paper is %s about?", experiment)
+		t.Fatalf("experiment %s has a key source, so it should repeat a figure of one of the papers in lines, and its name begin with that paper; "+
+			"an experiment about another paper has no source, and its scheme's page has <!-- results: %s --> and <!-- end -->", experiment, experiment)
 	}
 	return of
 }
