@@ -7,9 +7,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -137,10 +139,13 @@ func newRootCmd() *cobra.Command {
 const withoutSchemes = "without schemes"
 
 // printError prints an error: diagnostics with their source lines, any other
-// error after the program's name.
+// error, and text before diagnostics, after the program's name.
 func printError(w io.Writer, err error) {
 	var list diag.List
 	if errors.As(err, &list) {
+		if before, ok := strings.CutSuffix(err.Error(), list.Error()); ok && before != "" {
+			fmt.Fprintf(w, "pauseless: %s\n", strings.TrimRight(before, ": "))
+		}
 		diag.Print(w, list, func(file string) []byte {
 			text, err := os.ReadFile(file)
 			if err != nil {

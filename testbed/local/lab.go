@@ -43,6 +43,7 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 	if scale > 1 {
 		p.Network.Scale, p.Units.Time = scale, manifest.Microseconds
 	}
+	fits := p.Check()
 	if kind == BMv2 {
 		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
 		if p.Choice("pfc") == "native" {
@@ -57,6 +58,9 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 		p.Set[recirculationRate] = (t.Switch.Recirculation.Rate / vtime.Rate(scale)).String()
 	}
 	if err := p.Check(); err != nil {
+		if kind == BMv2 && fits == nil {
+			err = fmt.Errorf("BMv2 cannot run profile %s, the softswitch can (--switch softswitch). On BMv2 a program counts µs and packets and emulates PFC: %w", p.Name, err)
+		}
 		return nil, err
 	}
 	return program.Build(p)

@@ -124,6 +124,20 @@ func TestEntriesFollowTheScale(t *testing.T) {
 	}
 }
 
+// The error about what deploy has changed for BMv2 says so, and what to do.
+func TestProgramsThatBMv2CannotRun(t *testing.T) {
+	for profile, want := range map[string]string{"hpcc": "int needs depth: cells80", "conweave": "conweave with pfc: emulated", "pcn": "pcn with pfc: emulated"} {
+		p, err := gen.Builtin(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = local.Build(p, parse(t, pair), local.BMv2, 5000)
+		if err == nil || !strings.HasPrefix(err.Error(), "BMv2 cannot run profile "+profile+", the softswitch can (--switch softswitch).") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", profile, err)
+		}
+	}
+}
+
 // In a network that is slower still, no program can count the times.
 func TestTimesThatAreTooLongAreAnError(t *testing.T) {
 	p, err := gen.Builtin("conga")
