@@ -5,18 +5,24 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/diff"
+	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
 func newCtlShellCmd(c *ctl) *cobra.Command {
@@ -214,25 +220,21 @@ func (s *shell) line(text string) (done bool, err error) {
 		lines := s.undo
 		s.undo = nil
 		for _, l := range lines {
-			if err := s.run(l); err != nil {
-				return false, err
+			if rerr := s.run(l); rerr != nil { // it can be tried again
+				s.undo, err = append(s.undo, l), errors.Join(err, rerr)
 			}
 		}
-		return false, nil
+		return false, err
 	case "help":
 		return false, s.run(append(words[1:], "--help"))
 	}
-	undo, err := s.before(words)
-	if err != nil {
-		return false, err
+	switch verb := strings.Join(words[:min(2, len(words))], " "); verb {
+	case "entries add", "entries modify", "entries del", "registers set", "registers reset":
+		return false, s.write(words)
+	case "pipeline set":
+		s.undo = nil // the tables are empty
 	}
-	if err := s.run(words); err != nil {
-		return false, err
-	}
-	if undo != nil {
-		s.undo = undo
-	}
-	return false, nil
+	return false, s.run(words)
 }
 
 func (s *shell) run(words []string) error {
@@ -240,116 +242,161 @@ func (s *shell) run(words []string) error {
 	root.SetOut(s.out)
 	root.SetErr(s.cmd.ErrOrStderr())
 	root.SetIn(strings.NewReader(""))
-	root.SetArgs(append(append([]string{}, s.fixed...), words...))
+	fixed := slices.Clone(s.fixed)
+	if slices.ContainsFunc(words, isSwitch) { // it replaces the shell's, instead of adding to them
+		fixed = slices.DeleteFunc(fixed, isSwitch)
+	}
+	root.SetArgs(append(fixed, words...))
 	return root.ExecuteContext(s.cmd.Context())
 }
 
-// before returns the lines that would revert a write, computed from the present
-// state of each switch.
-func (s *shell) before(words []string) ([][]string, error) {
-	if len(words) < 3 || strings.HasPrefix(words[2], "-") {
-		return nil, nil
-	}
-	change := s.entriesBefore
-	if words[0] == "registers" && (words[1] == "set" || words[1] == "reset") {
-		change = s.registersBefore
-	} else if words[0] != "entries" {
-		return nil, nil
-	}
+func isSwitch(word string) bool { return word == "--switch" || strings.HasPrefix(word, "--switch=") }
+
+// write executes a line that writes, and finds what reverts it, also if it fails: a
+// part of it may have been written.
+func (s *shell) write(words []string) error {
 	f, err := s.ctl.forReading(s.cmd)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	return change(f, words)
+	before := s.present(f, words)
+	err = s.run(words)
+	after := s.present(f, words)
+	s.undo = nil
+	if len(after) != len(before) {
+		return err // a switch does not answer any more
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		s.revert(before[i], after[i])
+	}
+	return err
 }
 
-// registersBefore returns a line for each run of equal cells. It ignores errors
-// in the words: the verb itself reports them.
-func (s *shell) registersBefore(f *controlplane.Fabric, words []string) ([][]string, error) {
-	names := words[2:]
-	if words[1] == "set" {
-		names = words[2:3]
-	}
-	var lines [][]string
-	for _, session := range f.Sessions() {
-		for _, name := range names {
-			cells, err := parseCells(name)
-			if err != nil {
-				return nil, nil
-			}
-			a, err := session.ReadRegister(s.cmd.Context(), cells.name)
-			if err != nil {
-				return nil, nil
-			}
-			first, last := 0, len(a.Values)-1
-			if cells.first >= 0 {
-				first, last = cells.first, min(cells.last, last)
-			}
-			for i := first; i <= last; {
-				end := i
-				for end < last && a.Values[end+1] == a.Values[i] {
-					end++
-				}
-				undo := []string{"registers", "set"}
-				if len(f.Sessions()) > 1 {
-					undo = append(undo, "--switch="+session.Name())
-				}
-				lines = append(lines, append(undo, fmt.Sprintf("%s[%d..%d]", cells.name, i, end), strconv.FormatUint(a.Values[i], 10)))
-				i = end + 1
-			}
-		}
-	}
-	return lines, nil
+// present is what a switch has of something that a line names: an entry, as a line, or
+// the cells of a register array.
+type present struct {
+	on    []string // --switch, if there are several
+	entry string   // "": there is none
+	fixed bool     // it can only be modified
+	array string   // "": it is an entry
+	first int
+	cells []uint64
 }
 
-func (s *shell) entriesBefore(f *controlplane.Fabric, words []string) ([][]string, error) {
-	var lines [][]string
+func (s *shell) present(f *controlplane.Fabric, words []string) (list []present) {
+	ctx := s.cmd.Context()
 	for _, session := range f.Sessions() {
-		undo := []string{"entries", map[string]string{"add": "del", "modify": "modify", "del": "add"}[words[1]]}
+		var h present
 		if len(f.Sessions()) > 1 {
-			undo = append(undo, "--switch="+session.Name())
+			h.on = []string{"--switch=" + session.Name()}
 		}
-		n := len(undo)
-		for _, text := range words[2:] {
-			was := text
-			if words[1] != "add" {
-				var err error
-				if was, err = s.present(s.cmd.Context(), session, text); err != nil {
-					return nil, err
+		if words[0] == "registers" {
+			for _, name := range words[2:] { // also flags and the value, which name no array
+				cells, err := parseCells(name)
+				if err != nil {
+					continue
+				}
+				a, err := session.ReadRegister(ctx, cells.name)
+				if err != nil {
+					continue
+				}
+				h.array, h.first, h.cells = cells.name, 0, a.Values
+				if cells.first >= 0 {
+					h.first = min(cells.first, len(a.Values))
+					h.cells = a.Values[h.first:min(cells.last+1, len(a.Values))]
+				}
+				list = append(list, h)
+			}
+			continue
+		}
+		sch, err := session.LoadSchema(ctx)
+		if err != nil {
+			continue
+		}
+		for _, e := range s.named(sch, words[2:]) {
+			if t := e.GetTableEntry(); t != nil {
+				t.Action = nil
+			}
+			there, err := session.Read(ctx, e)
+			if err != nil && status.Code(err) != codes.NotFound {
+				continue
+			}
+			h.entry, h.fixed = "", alwaysThere(e)
+			for _, x := range there {
+				if diff.Key(x) == diff.Key(e) {
+					h.entry = sch.FormatEntity(x)
 				}
 			}
-			if was != "" {
-				undo = append(undo, was)
-			}
-		}
-		if len(undo) > n {
-			lines = append(lines, undo)
+			list = append(list, h)
 		}
 	}
-	return lines, nil
+	return list
 }
 
-// present returns the switch's entry with the same key as the entry in text. It
-// returns "" if there is none, and if text is wrong: the verb reports that.
-func (s *shell) present(ctx context.Context, session *controlplane.Session, text string) (string, error) {
-	sch, err := session.LoadSchema(ctx)
-	if err != nil {
-		return "", err
+// named returns the entries that a line names, itself or in a file.
+func (s *shell) named(sch *schema.Schema, words []string) (list []*p4v1.Entity) {
+	for i, w := range words {
+		e, err := sch.ParseEntity(w)
+		if err == nil {
+			list = append(list, e)
+		}
+		file, isFile := strings.CutPrefix(w, "--file=")
+		if i > 0 && (words[i-1] == "-f" || words[i-1] == "--file") {
+			file, isFile = w, true
+		}
+		if !isFile || file == "-" {
+			continue
+		}
+		if filepath.Ext(file) == ".json" {
+			if text, err := os.ReadFile(file); err == nil {
+				more, _ := sch.ParseRuntime(file, text)
+				list = append(list, more...)
+			}
+			continue
+		}
+		lines, _ := entryLines(s.cmd, nil, file)
+		for _, l := range lines {
+			if e, err := sch.ParseEntity(l.text); err == nil {
+				list = append(list, e)
+			}
+		}
 	}
-	e, err := sch.ParseEntity(text)
-	if err != nil {
-		return "", nil
+	return list
+}
+
+// revert adds what reverts a change to undo. The last change is reverted first.
+func (s *shell) revert(was, is present) {
+	for i := 0; i < min(len(was.cells), len(is.cells)); i++ {
+		first, v := i, was.cells[i]
+		if v == is.cells[i] {
+			continue
+		}
+		for i+1 < min(len(was.cells), len(is.cells)) && was.cells[i+1] == v {
+			i++
+		}
+		s.undo = append(s.undo, append(append([]string{"registers", "set"}, was.on...),
+			fmt.Sprintf("%s[%d..%d]", was.array, was.first+first, was.first+i), strconv.FormatUint(v, 10)))
 	}
-	if t := e.GetTableEntry(); t != nil {
-		t.Action = nil
-		e = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: t}}
+	verb, text := "modify", was.entry
+	switch {
+	case was.entry == is.entry:
+		return
+	case was.entry == "" && is.fixed: // without an action it is the program's
+		text, _, _ = strings.Cut(is.entry, " -> ")
+	case was.entry == "":
+		verb, text = "del", is.entry
+	case is.entry == "":
+		verb = "add"
 	}
-	list, err := session.Read(ctx, e)
-	if err != nil || len(list) != 1 {
-		return "", nil
+	line := append([]string{"entries", verb}, was.on...)
+	if n := len(s.undo) - 1; n >= 0 && len(s.undo[n]) > len(line) && slices.Equal(s.undo[n][:len(line)], line) {
+		if !slices.Contains(s.undo[n], text) {
+			s.undo[n] = append(s.undo[n], text)
+		}
+		return
 	}
-	return sch.FormatEntity(list[0]), nil
+	s.undo = append(s.undo, append(line, text))
 }
 
 // splitWords splits a line at spaces, but not within quotes.
