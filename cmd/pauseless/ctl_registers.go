@@ -133,9 +133,6 @@ func (c *ctl) getRegisters(cmd *cobra.Command, args []string, all bool) error {
 		}
 		for _, s := range f.Sessions() {
 			for i, a := range arrays[s.Name()] {
-				if ranges[i].last >= len(a.Values) {
-					return fmt.Errorf("%s: %s has cells 0 to %d", s.Name(), a.Name, len(a.Values)-1)
-				}
 				if err := c.printArray(p, s.Name(), a, ranges[i], all, nil); err != nil {
 					return err
 				}
@@ -155,6 +152,9 @@ func readArrays(ctx context.Context, f *controlplane.Fabric, ranges []cellRange)
 	err := f.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
 		for _, r := range ranges {
 			a, err := s.ReadRegister(ctx, r.name)
+			if err == nil && r.last >= len(a.Values) {
+				err = fmt.Errorf("%s: %s has cells 0 to %d", s.Name(), a.Name, len(a.Values)-1)
+			}
 			if err != nil {
 				return err
 			}
