@@ -304,7 +304,7 @@ func (s *shell) present(f *controlplane.Fabric, words []string) (list []present)
 				h.array, h.first, h.cells = cells.name, 0, a.Values
 				if cells.first >= 0 {
 					h.first = min(cells.first, len(a.Values))
-					h.cells = a.Values[h.first:min(cells.last+1, len(a.Values))]
+					h.cells = a.Values[h.first : min(cells.last, len(a.Values)-1)+1]
 				}
 				list = append(list, h)
 			}

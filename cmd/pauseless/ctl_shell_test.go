@@ -40,6 +40,7 @@ func TestUndoRevertsTheLastWriteOnly(t *testing.T) {
 		"one switch":               {"entries add --switch b 'Forward dst=10.0.2.0/24 -> drop'", false, false},
 		"a group and its member":   {"entries add 'member spread 1 -> forward(1)' 'group spread 1 -> 1'", false, false},
 		"cells of one switch":      {"registers set --switch=b Readqlen[2..4] 9", false, false},
+		"cells that are not there": {"registers set Readqlen[9223372036854775807] 9", true, true},
 		"an array":                 {"registers set Readqlen 9", false, false},
 		"an entry given twice":     {"entries add 'Forward dst=10.0.2.0/24 -> drop' 'Forward dst=10.0.2.0/24 -> drop'", true, false},
 		"an entry that is changed": {"entries modify 'Forward dst=10.0.1.0/24 -> forward(2)'", false, false},
