@@ -32,13 +32,17 @@ func (e *NotPrimaryError) Error() string {
 	if e.Mine == e.Highest {
 		than = "which is also"
 	}
-	rather := fmt.Sprintf("or take over with an election id from %v up", e.Highest.next())
-	if e.Highest == highestID {
-		rather = "since no election id is higher"
+	rather := "since no election id is higher"
+	if e.CanTakeOver() {
+		rather = fmt.Sprintf("or take over with an election id from %v up", e.Highest.next())
 	}
 	return fmt.Sprintf("%s: not primary: another controller is, with election id %v, %s our %v; stop it, %s",
 		e.Switch, e.Highest, than, e.Mine, rather)
 }
+
+// CanTakeOver reports whether there is an election ID with which this controller
+// would be the primary.
+func (e *NotPrimaryError) CanTakeOver() bool { return e.Orphan || e.Highest != highestID }
 
 // NotConnectedError reports that a switch cannot be reached now. The session
 // continues to try.

@@ -328,7 +328,7 @@ func (c *ctl) openForWriting(cmd *cobra.Command, targets []controlplane.Target) 
 	}
 	f, err := controlplane.Open(cmd.Context(), targets, options)
 	var np *controlplane.NotPrimaryError
-	if errors.As(err, &np) {
+	if errors.As(err, &np) && np.CanTakeOver() {
 		err = fmt.Errorf("%w (use --take-over for that)", err)
 	}
 	return f, err
