@@ -137,6 +137,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	run.Profile, run.Arm, run.Point, run.Seed = s.Label, s.Arm, s.Point, seed
 	run.Lines = n.lines.done()
 	run.Remarks = machine.remarks(&run.Summary)
+	run.Cut = slices.ContainsFunc(run.Flows, func(f result.Flow) bool { return f.FCTNS == 0 && !s.Endless(f.Part) })
 	if ctx.Err() != nil {
 		run.Partial = true
 		return run, ctx.Err()

@@ -106,13 +106,13 @@ func (g *group) base(p *Page, arm int) (armRuns, bool) {
 	return armRuns{}, false
 }
 
-// paired returns a metric of the complete runs of two arms that have a seed in
-// common, in the same order.
-func paired(a, b armRuns, of func(*result.Summary) float64) (x, y []float64) {
+// paired returns a metric of the runs of two arms that have it and a seed in common,
+// in the same order.
+func paired(a, b armRuns, m result.SummaryMetric) (x, y []float64) {
 	for _, r := range a.runs {
-		i := slices.IndexFunc(b.runs, func(o *result.Run) bool { return o.Seed == r.Seed && !o.Partial })
-		if i >= 0 && !r.Partial {
-			x, y = append(x, of(&r.Summary)), append(y, of(&b.runs[i].Summary))
+		i := slices.IndexFunc(b.runs, func(o *result.Run) bool { return o.Seed == r.Seed && m.In(o) })
+		if i >= 0 && m.In(r) {
+			x, y = append(x, m.Of(&r.Summary)), append(y, m.Of(&b.runs[i].Summary))
 		}
 	}
 	return x, y
@@ -126,7 +126,7 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 		table.Heads = append(table.Heads, p.Arms[a.arm])
 		if b, ok := g.base(p, a.arm); ok {
 			answers = append(answers, sentence(p.Arms[a.arm], p.Arms[b.arm], func(metric string) (with, than []float64) {
-				return paired(a, b, result.SummaryMetricOf(metric).Of)
+				return paired(a, b, result.SummaryMetricOf(metric))
 			}))
 		}
 	}
@@ -136,14 +136,17 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 		for _, a := range g.arms {
 			var v []float64
 			for _, r := range a.runs {
-				if !r.Partial {
+				if m.In(r) {
 					v = append(v, m.Of(&r.Summary))
 				}
 			}
-			c := Cell{Value: amount(result.Mean(v))}
+			c := Cell{Value: "–"}
+			if len(v) > 0 {
+				c.Value = amount(result.Mean(v))
+			}
 			any = any || result.Mean(v) != 0
 			if b, ok := g.base(p, a.arm); ok {
-				with, than := paired(a, b, m.Of)
+				with, than := paired(a, b, m)
 				c.compare(with, than, "less")
 			}
 			row.Cells = append(row.Cells, c)
@@ -212,15 +215,16 @@ func counts(g *group) []Row {
 	slices.Sort(names)
 	for _, name := range names {
 		row(strings.ReplaceAll(name, "_", " ")+", mean", func(a armRuns) string {
-			n, has := 0.0, false
+			var counts []float64
 			for _, r := range a.runs {
-				v, ok := r.Summary.Scheme[name]
-				n, has = n+float64(v), has || ok
+				if n, ok := r.Summary.Scheme[name]; ok && !r.Partial {
+					counts = append(counts, float64(n))
+				}
 			}
-			if !has {
+			if len(counts) == 0 {
 				return "–"
 			}
-			return amount(n / float64(len(a.runs)))
+			return amount(result.Mean(counts))
 		})
 	}
 	return rows
@@ -242,7 +246,7 @@ func amount(x float64) string {
 func sentence(name, other string, of func(metric string) (with, than []float64)) Answer {
 	e, ok := ratio(of("avg_fct_us"))
 	if !ok {
-		return Answer{fmt.Sprintf("%s and %s have no finished flows to compare.", name, other), undecided}
+		return Answer{fmt.Sprintf("The completion times of %s and %s are not compared: no seed has all flows finished with both.", name, other), undecided}
 	}
 	text := fmt.Sprintf("%s finishes flows %s than %s on average", name, words(e.change, "sooner", "later"), other)
 	mark := undecided

@@ -211,8 +211,17 @@ func (g *group) experiment(p *Page) *Experiment {
 			for _, remark := range r.Remarks {
 				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d: %s", p.Arms[a.arm], r.Seed, remark))
 			}
-			if r.Partial {
-				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d was stopped before its end; means leave it out", p.Arms[a.arm], r.Seed))
+			why := ""
+			switch {
+			case r.Partial:
+				why = "was stopped before its end; means leave it out"
+			case len(r.Stuck) > 0:
+				why = fmt.Sprintf("has %d flows that cannot proceed; its completion times are left out of means", len(r.Stuck))
+			case r.Cut:
+				why = "was cut off by until before all judged flows had ended; its completion times are left out of means"
+			}
+			if why != "" {
+				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d %s", p.Arms[a.arm], r.Seed, why))
 			}
 		}
 		arms = append(arms, shapes)

@@ -141,6 +141,37 @@ func TestReportOfUnfinishedRunHasNoFigures(t *testing.T) {
 	}
 }
 
+// Runs that were stopped, cut off or stuck have no completion times: their slowest
+// flows are missing.
+func TestRunsWithFlowsLeftHaveNoCompletionTimes(t *testing.T) {
+	left := func(seed uint64, change func(*result.Run)) *result.Run {
+		r := run("rlb-drill", seed, 1)
+		r.Summary.Finished, r.Summary.AvgFCTUS, r.Summary.Scheme = 1, 1, map[string]uint64{"reroutes": 100}
+		change(r)
+		return r
+	}
+	whole := run("rlb-drill", 1, 6)
+	whole.Summary.Scheme = map[string]uint64{"reroutes": 30}
+	cut := left(2, func(r *result.Run) { r.Cut = true })
+	stuck := left(3, func(r *result.Run) { r.Stuck = make([]result.Stuck, 4) })
+	partial := left(4, func(r *result.Run) { r.Partial, r.Summary.Scheme = true, nil })
+	base := []*result.Run{run("drill", 1, 3), run("drill", 2, 3), run("drill", 3, 3), run("drill", 4, 3)}
+	page := write(t, "demo", append(base, whole, cut, stuck, partial)...)
+	for _, want := range []string{
+		"rlb-drill finishes flows 100.0 % later than drill on average (one seed: ",
+		"rlb-drill, seed 2 was cut off by until", "rlb-drill, seed 3 has 4 flows that cannot proceed", "rlb-drill, seed 4 was stopped before its end",
+		">76.7<", // the mean of 30, 100 and 100 reroutes
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	page = write(t, "demo", append(base, cut, stuck, partial)...)
+	if want := "The completion times of rlb-drill and drill are not compared"; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q", want)
+	}
+}
+
 // Long runs are shown with fewer samples and pauses, and keep their maxima.
 func TestLongRunsAreThinnedOut(t *testing.T) {
 	r := run("drill", 1, 2)

@@ -53,8 +53,8 @@ func TestColumnsOfSeeds(t *testing.T) {
 		return &Run{Arm: arm, Seed: seed, Partial: partial, Metrics: map[string]float64{"avg_fct_us": float64(seed)}}
 	}
 	for want, runs := range map[string][]*Run{
-		"drill, seed 1   drill, seed 2   rlb (partial)": {run("drill", 1, false), run("drill", 2, false), run("rlb", 1, true)},
-		"   drill   rlb":                      {run("drill", 1, false), run("rlb", 1, false)},
+		"drill, seed 1 drill, seed 2 rlb (partial)": {run("drill", 1, false), run("drill", 2, false), run("rlb", 1, true)},
+		"drill rlb":                           {run("drill", 1, false), run("rlb", 1, false)},
 		"means of 2 seeds":                    {run("drill", 1, false), run("drill", 2, false)},
 		"means of different numbers of seeds": {run("drill", 1, false), run("drill", 2, false), run("rlb", 1, false)},
 	} {
@@ -62,7 +62,7 @@ func TestColumnsOfSeeds(t *testing.T) {
 		if err := Table(&table, runs); err != nil {
 			t.Fatal(err)
 		}
-		if head, _, _ := strings.Cut(table.String(), "\n"); !strings.Contains(head, want) {
+		if head, _, _ := strings.Cut(table.String(), "\n"); !strings.HasPrefix(strings.Join(strings.Fields(head), " "), want) {
 			t.Errorf("the table begins with %q, want %q", head, want)
 		}
 	}

@@ -34,6 +34,12 @@ var metrics = []SummaryMetric{
 // Of returns the metric's value in a summary.
 func (m SummaryMetric) Of(s *Summary) float64 { return m.of(s) }
 
+// In reports whether a run's value is one of the metric: not if the run was stopped
+// before its end and, for completion times, if flows were left, which are the slowest.
+func (m SummaryMetric) In(r *Run) bool {
+	return !r.Partial && !(needsAllFlows(m.Name) && (r.Cut || len(r.Stuck) > 0))
+}
+
 // SummaryMetrics returns the metrics of summaries in the order of display.
 func SummaryMetrics() []SummaryMetric { return slices.Clone(metrics) }
 

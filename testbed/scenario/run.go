@@ -478,7 +478,10 @@ func (r *runner) measure(run *result.Run) {
 }
 
 // endless reports whether a flow lasts until the end of the run.
-func (r *runner) endless(i int) bool {
-	part := r.traffic.flows[i].Group
-	return part >= 1 && part <= len(r.c.Traffic) && r.c.Traffic[part-1].Long != nil && r.c.Traffic[part-1].Long.Size == 0
+func (r *runner) endless(i int) bool { return r.c.Endless(r.traffic.flows[i].Group) }
+
+// Endless reports whether the flows of a part of the traffic, from 1, last until the
+// end of the run.
+func (c *Case) Endless(part int) bool {
+	return part >= 1 && part <= len(c.Traffic) && c.Traffic[part-1].Long != nil && c.Traffic[part-1].Long.Size == 0
 }
