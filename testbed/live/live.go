@@ -75,7 +75,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 		if err != nil {
 			return runs, err
 		}
-		if text := plan.ScaleText() + "; links have this machine's delays"; text != said {
+		if text := plan.ScaleText(); text != said {
 			o.Say(text)
 			said = text
 		}

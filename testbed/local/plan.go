@@ -207,6 +207,6 @@ func packetsPerSecond(r vtime.Rate) int64 {
 // ScaleText describes the scale in a sentence.
 func (p *Plan) ScaleText() string {
 	l := p.Topology.Links[p.Topology.Nodes[p.Hosts[0].Node].Ports[0].Link]
-	return fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v), %v are %v",
+	return fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v); links have this machine's delays, and programs compute with %[7]v for %[6]v",
 		p.Scale, l.Rate, p.Scaled.Links[l.ID].Rate, packetsPerSecond(p.Scaled.Links[l.ID].Rate), ReferencePacket, l.Delay, p.Scaled.Links[l.ID].Delay)
 }

@@ -36,7 +36,7 @@ func TestEverythingIsScaledByOneNumber(t *testing.T) {
 			t.Errorf("link %d: %v, %v", i, l.Rate, l.Delay)
 		}
 	}
-	if want := "everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB), 2us are 10ms"; p.ScaleText() != want {
+	if want := "everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB); links have this machine's delays, and programs compute with 10ms for 2us"; p.ScaleText() != want {
 		t.Errorf("got %s", p.ScaleText())
 	}
 }

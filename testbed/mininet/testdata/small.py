@@ -5,7 +5,7 @@
     sudo ./small.py           a command line: h1 ping h2, pingall, exit
     sudo ./small.py --test    ping between all hosts, and end
 
-everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB), 2us are 10ms.
+everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB); links have this machine's delays, and programs compute with 10ms for 2us.
 Written by pauseless deploy mininet. You may edit it.
 """
 
