@@ -88,11 +88,17 @@ func NewMachine(s *State) *Machine {
 // State returns the state of the machine.
 func (m *Machine) State() *State { return m.state }
 
-// Get returns the value of a field.
-func (m *Machine) Get(f Field) uint64 { return m.f[f.slot] & f.Max }
+// at returns a field's slot, without a bounds check: a Field has a slot of its
+// program, and architectures access several for each packet.
+func (m *Machine) at(f Field) *uint64 {
+	return at64(unsafe.Pointer(unsafe.SliceData(m.f)), slot(f.slot))
+}
 
-// Set sets a field, truncated to its width.
-func (m *Machine) Set(f Field, v uint64) { m.f[f.slot] = v & f.Max }
+// Get returns the value of a field of the machine's program.
+func (m *Machine) Get(f Field) uint64 { return *m.at(f) & f.Max }
+
+// Set sets a field of the machine's program, truncated to its width.
+func (m *Machine) Set(f Field, v uint64) { *m.at(f) = v & f.Max }
 
 // Start begins a packet: metadata is zero, no header is valid.
 func (m *Machine) Start(f *packet.Frame, length int) {

@@ -16,7 +16,7 @@ import (
 // native is a program as instructions of the processor.
 //
 // Each instruction of the register machine becomes a few of the processor's that
-// work on the same slots in memory. Where the translator has none, as for hashes and
+// work on the same slots in memory. Where the translator has none, as for most hashes and
 // keys of several fields, the code returns to Go, which executes the instruction and
 // enters the code again behind it.
 type native struct {
@@ -42,28 +42,35 @@ func enter(code uintptr, m *Machine) int32
 
 // runNative executes instructions from start to the next iEnd.
 func (m *Machine) runNative(n *native, start int32) {
-	for pc := start; pc >= 0; {
-		at := n.address[pc]
-		if at == 0 {
-			m.interpret(pc)
-			break
-		}
-		r := enter(at, m)
-		if r < 0 {
-			break
-		}
-		in := &m.prog.code[r&^leave]
-		if in.op == iApply {
-			pc = m.applyTable(m.state.Tables[in.imm])
-			continue
-		}
-		pc = int32(m.step(in, int(r&^leave)+1))
-		if r&leave != 0 && pc >= 0 {
-			m.interpret(pc)
-			break
-		}
+	if at := n.address[start]; at == 0 {
+		m.interpret(start)
+	} else if r := enter(at, m); r >= 0 {
+		m.assist(n, r)
 	}
 	runtime.KeepAlive(m.prog)
+}
+
+// assist executes instruction r, at which the code returned, and continues behind
+// it until the next iEnd.
+func (m *Machine) assist(n *native, r int32) {
+	for r >= 0 {
+		in := &m.prog.code[r&^leave]
+		var pc int32
+		if in.op == iApply {
+			pc = m.applyTable(m.state.Tables[in.imm])
+		} else {
+			pc = int32(m.step(in, int(r&^leave)+1))
+		}
+		if pc < 0 {
+			return
+		}
+		at := n.address[pc]
+		if at == 0 || in.op != iApply && r&leave != 0 {
+			m.interpret(pc)
+			return
+		}
+		r = enter(at, m)
+	}
 }
 
 // translate returns the program as instructions of this processor, or nil if the
@@ -513,6 +520,9 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 
 	case iAddHeader, iRemoveHeader:
 		return i + 1, t.header(i, in)
+
+	case iHash:
+		return i + 1, t.hash(i, in)
 
 	case iApply:
 		t.apply(i, t.prog.Tables[in.imm], int32(in.imm))

@@ -132,7 +132,7 @@ func randomNumber(rng *rand.Rand) uint64 {
 // always executes, of which it emits some, and those on several limbs.
 var notRandom = []opcode{iMod, iSSat, iBack,
 	iWExt, iWAdd, iWSub, iWMul, iWAnd, iWOr, iWXor, iWNot, iWShl, iWShr, iWDiv, iWMod, iWMask, iWSext, iWUSat, iWSSat, iWEq, iWLt, iWLe, iWNonZero, iWShift,
-	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iRandom, iHash, iCount, iMeter, iClone, iMirror,
+	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iRandom, iCount, iMeter, iClone, iMirror,
 	iResubmit, iRecirc, iDigest, iTruncate, iDrop, iDropPort, iLog, iAssert}
 
 // randomProgram returns a program with random instructions. Jumps go forward only.
@@ -208,8 +208,22 @@ func randomProgram(rng *rand.Rand) *Program {
 		case 6:
 			in.op, in.b, in.imm = iMov, 0, []uint64{allBits, randomNumber(rng)}[rng.IntN(2)]
 		case 7:
-			switch rng.IntN(4) {
+			switch rng.IntN(5) {
 			case 0:
+				in.op, in.b, in.imm = iHash, slot(randomConst+rng.IntN(len(interesting))), uint64(len(p.calcs))
+				k := calc{aligned: true, algo: algorithms[[]string{"crc32", "crc16", "crcCCITT"}[rng.IntN(3)]]}
+				for range 1 + rng.IntN(3) {
+					input := calcInput{slot: value(), limbs: 1, width: 8 * (1 + rng.IntN(8)), valid: noValid}
+					if rng.IntN(2) == 0 {
+						input.valid = block() + relValid
+					}
+					k.inputs, k.bits = append(k.inputs, input), k.bits+input.width
+				}
+				if k.algo.crc != nil {
+					k.planCRC()
+				}
+				p.calcs = append(p.calcs, k)
+			case 4:
 				in.op, in.imm = iShlOr, uint64(rng.IntN(64))
 			case 1:
 				in.op, in.a, in.b, in.imm = iOrI, 0, 0, randomNumber(rng)
