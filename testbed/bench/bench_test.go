@@ -67,7 +67,8 @@ var ratios = []struct {
 	{"RLB over DRILL to ECMP: user time per traversal", job{"paused", "rlb-drill", "dcqcn", 1}, job{"paused", "ecmp", "dcqcn", 1}, perHop, "≤ 1.4"},
 	{"PLB to ECMP: user time per traversal", job{"paused", "plb", "dcqcn", 1}, job{"paused", "ecmp", "dcqcn", 1}, perHop, "≤ 1.4"},
 	{"PB-FS to ECMP: user time per traversal", job{"paused", "pbfs", "dcqcn", 1}, job{"paused", "ecmp", "dcqcn", 1}, perHop, "≤ 1.4"},
-	{"1,024 hosts to W1 (128): user time per traversal", job{"fattree", "ecmp", "dcqcn", 1}, job{"w1", "ecmp", "dcqcn", 1}, perHop, "≤ 1.3"},
+	{"1,024 hosts, 100G and 400G, to W1 (128): user time per traversal", job{"fattree", "ecmp", "dcqcn", 1}, job{"w1", "ecmp", "dcqcn", 1}, perHop, "≤ 1.3"},
+	{"1,024 hosts, all links 100G, to W1: user time per traversal", job{"slow-core", "ecmp", "dcqcn", 1}, job{"w1", "ecmp", "dcqcn", 1}, perHop, "–"},
 	{"load 0.006 to load 0.6, 288 hosts: user time per traversal", job{"light", "ecmp", "dcqcn", 1}, job{"hosts288", "ecmp", "dcqcn", 1}, perHop, "1"},
 	{"one thread to two, W1: elapsed time", job{"w1", "ecmp", "dcqcn", 1}, job{"w1", "ecmp", "dcqcn", 2}, elapsed, "≥ 1.8"},
 	{"one thread to two, 288 hosts at load 0.6: elapsed time", job{"hosts288", "ecmp", "dcqcn", 1}, job{"hosts288", "ecmp", "dcqcn", 2}, elapsed, "≥ 1.8"},
@@ -226,7 +227,20 @@ traffic:
 - poisson: {sizes: websearch, load: 0.006, duration: 40ms}
 until: 40ms
 `,
+	// A fat tree whose hosts have links of 100 Gb/s, and its switches of 400 Gb/s
+	// among each other.
 	"fattree": `name: fattree
+network:
+  clos: {pods: 16, tors: 8, aggs: 8, cores: 64, cores_per_agg: 8, hosts_per_tor: 8, rate: 100Gbps, uplink_rate: 400Gbps, delay: 1us}
+  switch: {buffer: 32MB, pfc: {xoff: 256KB}}
+profiles: [PROFILE]
+traffic:
+- poisson: {sizes: websearch, load: 0.6, duration: 1ms}
+until: 1ms
+`,
+	// The same with links of 100 Gb/s everywhere, in which packets also queue
+	// between switches.
+	"slow-core": `name: slow-core
 network:
   fat_tree: {k: 16, rate: 100Gbps, delay: 1us}
   switch: {buffer: 32MB, pfc: {xoff: 256KB}}
