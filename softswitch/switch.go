@@ -391,7 +391,7 @@ type handler Switch
 
 var _ tm.Handler = (*handler)(nil)
 
-func (h *handler) Egress(p *tm.Packet) tm.Verdict { return h.arch.egress(p) }
+func (h *handler) Egress(p *tm.Packet, now vtime.Time) tm.Verdict { return h.arch.egress(p, now) }
 
 func (h *handler) Reenter(p *tm.Packet) {
 	s := (*Switch)(h)

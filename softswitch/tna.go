@@ -287,13 +287,13 @@ func (a *tna) enqueue(p *tm.Packet, c *tnaCopy, flags uint64, cos int) {
 	a.s.enqueue(p, c.port, c.queue&7)
 }
 
-// egress processes a packet from its queue to the deparser.
-func (a *tna) egress(p *tm.Packet) tm.Verdict {
+// egress processes a packet that leaves its queue now, up to the deparser.
+func (a *tna) egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	s, m := a.s, a.m
 	if p.State[tnaFlags]&tnaBypass != 0 {
 		return a.leave(p)
 	}
-	m.Now = s.net.Now()
+	m.Now = now
 	length := p.Frame.Len()
 	p.Frame.Prepend(a.egressHead(p, length))
 	m.Start(p.Frame, length)

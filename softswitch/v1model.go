@@ -290,10 +290,9 @@ func (a *v1model) sendClone(p *tm.Packet, c *session) {
 	a.replicate(p, c.replicas, c.queue)
 }
 
-// egress processes a packet from its queue to the deparser.
-func (a *v1model) egress(p *tm.Packet) tm.Verdict {
+// egress processes a packet that leaves its queue now, up to the deparser.
+func (a *v1model) egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	s, m := a.s, a.m
-	now := s.net.Now()
 	m.Now = now
 	if a.held == p {
 		a.held = nil

@@ -37,7 +37,7 @@ func (m *Machine) restoreNative(from unsafe.Pointer) bool {
 
 // fewSlots is the number of slots up to which Go copies them as fast as code that
 // has to be entered.
-const fewSlots = 30
+const fewSlots = 8
 
 // saving emits the code that copies slots to scratch.
 func (t *translator) saving() int32 {

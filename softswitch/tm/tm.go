@@ -130,7 +130,7 @@ const CellBytes = manifest.CellBytes
 func (d *Depth) add(size int64, sign int) {
 	d.Packets += sign
 	d.Bytes += int64(sign) * size
-	d.Cells += int64(sign) * ((size + CellBytes - 1) / CellBytes)
+	d.Cells += int64(sign) * int64((uint64(size)+CellBytes-1)/CellBytes)
 }
 
 // Verdict is the Handler's decision on a packet that has left its queue.
@@ -145,8 +145,8 @@ const (
 
 // A Handler is the switch around the traffic manager.
 type Handler interface {
-	// Egress is called with a packet that leaves its queue.
-	Egress(p *Packet) Verdict
+	// Egress is called with a packet that leaves its queue now.
+	Egress(p *Packet, now vtime.Time) Verdict
 	// Transmit puts a frame on the link of a port; its last bit leaves at end.
 	Transmit(port int, f *packet.Frame, end vtime.Time)
 	// Reenter takes a recirculated packet, still charged to its account.
@@ -242,8 +242,12 @@ type class struct {
 	account
 }
 
-// class returns one of the port's classes.
-func (o *port) class(c int) *class { return &o.m.classes[c&(Queues-1)][o.number] }
+// class returns one of the port's classes. A packet needs it seven times, so there
+// is no bounds check: Manager.classes has the same ports for each number.
+func (o *port) class(c int) *class {
+	first := unsafe.Pointer(unsafe.SliceData(o.m.classes[c&(Queues-1)]))
+	return (*class)(unsafe.Add(first, uintptr(o.number)*unsafe.Sizeof(class{})))
+}
 
 type queue struct {
 	head, tail           *Packet
@@ -442,8 +446,8 @@ func (m *Manager) Run() {
 // send sends until the link is busy or no packet may be sent.
 func (o *port) send() {
 	m := o.m
+	now := m.sched.Now()
 	for {
-		now := m.sched.Now()
 		if now < o.busyTil {
 			o.arm()
 			return
@@ -461,7 +465,7 @@ func (o *port) send() {
 		}
 		c := o.class(q)
 		p := o.dequeue(c, q, now)
-		switch m.h.Egress(p) {
+		switch m.h.Egress(p, now) {
 		case Drop:
 		case Recirculate:
 			o.busyTil = now + o.takes(p.Frame)

@@ -62,7 +62,7 @@ func (b *bed) until(t vtime.Time) {
 	b.now = max(b.now, t)
 }
 
-func (b *bed) Egress(p *Packet) Verdict {
+func (b *bed) Egress(p *Packet, _ vtime.Time) Verdict {
 	if b.verdict != nil {
 		return b.verdict(p)
 	}
