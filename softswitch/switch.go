@@ -363,8 +363,8 @@ func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 	s.tm.Put(p)
 }
 
-// enqueue puts a packet in a queue of a port, or drops it.
-func (s *Switch) enqueue(p *tm.Packet, port, queue int) {
+// enqueue puts a packet in a queue of a port now, or drops it.
+func (s *Switch) enqueue(p *tm.Packet, port, queue int, now vtime.Time) {
 	if p.Uncounted {
 		p.Uncounted = false
 		s.tm.Count(int(p.In), queue, p.Frame.Len())
@@ -374,17 +374,13 @@ func (s *Switch) enqueue(p *tm.Packet, port, queue int) {
 		out = s.nowhere
 	}
 	p.Port, p.Queue = int32(port), int8(queue)
-	switch s.tm.Enqueue(p, out, queue) {
-	case tm.QueueFull:
-		s.drop(p, DropQueue)
-	case tm.BufferFull:
-		s.drop(p, DropBuffer)
-	case tm.HeadroomFull:
-		s.drop(p, DropHeadroom)
-	case tm.LinkDown:
-		s.drop(p, DropLink)
+	if cause := s.tm.Enqueue(p, out, queue, now); cause != tm.Queued {
+		s.drop(p, notQueued[cause])
 	}
 }
+
+// notQueued has the causes of drops of packets that were not queued.
+var notQueued = [...]DropCause{tm.QueueFull: DropQueue, tm.BufferFull: DropBuffer, tm.HeadroomFull: DropHeadroom, tm.LinkDown: DropLink}
 
 // handler is the switch as the traffic manager's Handler.
 type handler Switch

@@ -284,7 +284,7 @@ func (a *tna) enqueue(p *tm.Packet, c *tnaCopy, flags uint64, cos int) {
 		flags |= tnaFirst
 	}
 	p.State = append(p.State[:0], uint64(c.rid), flags, uint64(c.queue), uint64(cos))
-	a.s.enqueue(p, c.port, c.queue&7)
+	a.s.enqueue(p, c.port, c.queue&7, a.m.Now)
 }
 
 // egress processes a packet that leaves its queue now, up to the deparser.

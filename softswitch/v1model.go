@@ -230,7 +230,7 @@ func (a *v1model) forward(p *tm.Packet) {
 	}
 	m.Set(a.instanceType, instanceNormal)
 	a.held = p
-	s.enqueue(p, spec, int(m.Get(a.priority))&7)
+	s.enqueue(p, spec, int(m.Get(a.priority))&7, m.Now)
 }
 
 // keep saves the state for egress of the packet that was queued last, because
@@ -260,7 +260,7 @@ func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 		port, rid := s.target(&replicas[i])
 		m.Set(a.rid, uint64(rid))
 		c.State = m.Save(c.State)
-		s.enqueue(c, port, queue)
+		s.enqueue(c, port, queue, m.Now)
 	}
 }
 

@@ -24,6 +24,8 @@ type Machine struct {
 	narrow [][]uint64
 	tables []*Table // state.Tables
 
+	phases phases
+
 	frame *packet.Frame
 	data  []byte // frame.Data
 	cur   int    // number of parsed bytes
@@ -67,7 +69,7 @@ type Requests struct {
 // NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
-	m := &Machine{prog: p, state: s, tables: s.Tables, f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1,
+	m := &Machine{prog: p, state: s, tables: s.Tables, phases: p.phases(), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1,
 		valid: make([]int32, max(len(p.deparse[in]), len(p.deparse[out])))}
 	copy(m.f[p.constBase:], p.consts)
 	m.narrow = make([][]uint64, len(s.Registers))
@@ -100,6 +102,11 @@ func (m *Machine) Get(f Field) uint64 { return *m.at(f) & f.Max }
 // Set sets a field of the machine's program, truncated to its width.
 func (m *Machine) Set(f Field, v uint64) { *m.at(f) = v & f.Max }
 
+// sys returns one of the slots that every program has.
+func (m *Machine) sys(s int) *uint64 {
+	return at64(unsafe.Pointer(unsafe.SliceData(m.f)), slot(m.prog.sys+s))
+}
+
 // Start begins a packet: metadata is zero, no header is valid.
 func (m *Machine) Start(f *packet.Frame, length int) {
 	slots := unsafe.Pointer(unsafe.SliceData(m.f))
@@ -108,8 +115,7 @@ func (m *Machine) Start(f *packet.Frame, length int) {
 	}
 	m.frame, m.data, m.cur = f, f.Data, 0
 	m.Ask = Requests{}
-	m.f[m.prog.sys+sysLength] = uint64(length)
-	m.f[m.prog.sys+sysIngressLen] = uint64(length)
+	*m.sys(sysLength), *m.sys(sysIngressLen) = uint64(length), uint64(length)
 }
 
 // Parse runs the parser, in TNA that of ingress, and verifies checksums.
@@ -122,19 +128,19 @@ func (m *Machine) parse(gress int) {
 	m.steps = 0
 	m.Ask.ParserError = m.prog.errNone
 	m.parseEnd = m.prog.parseEnd[gress]
-	m.run(m.prog.parse[gress])
-	m.f[m.prog.sys+sysPayload] = uint64(m.cur)
+	m.run(&m.phases.parse[gress])
+	*m.sys(sysPayload) = uint64(m.cur)
 }
 
 // Ingress runs the ingress pipeline.
-func (m *Machine) Ingress() { m.run(m.prog.pipeline[in]) }
+func (m *Machine) Ingress() { m.run(&m.phases.pipeline[in]) }
 
 // Egress runs the egress pipeline.
-func (m *Machine) Egress() { m.run(m.prog.pipeline[out]) }
+func (m *Machine) Egress() { m.run(&m.phases.pipeline[out]) }
 
 // Length returns simple_switch's packet length: the length on arrival plus
 // added minus removed headers, in bytes.
-func (m *Machine) Length() int { return int(m.f[m.prog.sys+sysLength]) }
+func (m *Machine) Length() int { return int(*m.sys(sysLength)) }
 
 // Resume continues a saved packet in egress.
 func (m *Machine) Resume(frame *packet.Frame, s Saved) {
@@ -234,11 +240,11 @@ func (m *Machine) materialise(n int) bool {
 
 // Finish updates checksums and writes the packet's new bytes into the frame.
 func (m *Machine) Finish() {
-	if s := m.prog.finishes; s == noValid || m.f[s] != 0 {
-		m.run(m.prog.finish[out])
+	if s := m.prog.finishes; s == noValid || *at64(unsafe.Pointer(unsafe.SliceData(m.f)), s) != 0 {
+		m.run(&m.phases.finish[out])
 	}
 	m.deparse(out)
-	if t := m.f[m.prog.sys+sysTruncate]; t != 0 {
+	if t := *m.sys(sysTruncate); t != 0 {
 		m.frame.Truncate(int(t - 1))
 	}
 }

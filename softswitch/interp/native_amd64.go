@@ -40,19 +40,18 @@ const leave = 1 << 30
 //go:noescape
 func enter(code uintptr, m *Machine) int32
 
-// runNative executes instructions from start to the next iEnd.
-func (m *Machine) runNative(n *native, start int32) {
-	if at := n.address[start]; at == 0 {
-		m.interpret(start)
-	} else if r := enter(at, m); r >= 0 {
-		m.assist(n, r)
+// entry returns the address at which to enter at an instruction, or zero.
+func (n *native) entry(start int32) uintptr {
+	if n == nil {
+		return 0
 	}
-	runtime.KeepAlive(m.prog)
+	return n.address[start]
 }
 
 // assist executes instruction r, at which the code returned, and continues behind
 // it until the next iEnd.
-func (m *Machine) assist(n *native, r int32) {
+func (m *Machine) assist(r int32) {
+	n := m.prog.native
 	for r >= 0 {
 		in := &m.prog.code[r&^leave]
 		var pc int32

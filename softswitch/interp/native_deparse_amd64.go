@@ -24,13 +24,19 @@ const (
 	toRewrite = 2
 )
 
+func (n *native) deparser(gress int) (d deparser) {
+	if n != nil {
+		d = n.deparse[gress]
+	}
+	return d
+}
+
 // deparseNative does the work of deparse if there is code for it.
 func (m *Machine) deparseNative(gress int) bool {
-	n := m.prog.native
-	if n == nil || n.deparse[gress].find == 0 {
+	d := &m.phases.deparse[gress]
+	if d.find == 0 {
 		return false
 	}
-	d := &n.deparse[gress]
 	switch enter(d.find, m) {
 	case toMove:
 		m.move(m.gap.from, m.gap.by)

@@ -18,4 +18,13 @@ func (m *Machine) restoreNative(unsafe.Pointer) bool { return false }
 
 func (m *Machine) deparseNative(int) bool { return false }
 
-func (m *Machine) runNative(*native, int32) { panic("BUG: no program is translated for this platform") }
+// deparser has the addresses of the code of a deparser.
+type deparser struct{}
+
+func (n *native) entry(int32) uintptr { return 0 }
+
+func (n *native) deparser(int) deparser { return deparser{} }
+
+func enter(uintptr, *Machine) int32 { panic("BUG: no program is translated for this platform") }
+
+func (m *Machine) assist(int32) {}

@@ -36,7 +36,7 @@ func TestTranslation(t *testing.T) {
 	seen := map[opcode]int{}
 	for range 500 {
 		p := randomProgram(rng)
-		n := p.translate()
+		p.native = p.translate()
 		for _, in := range p.code {
 			seen[in.op]++
 		}
@@ -83,7 +83,7 @@ func TestTranslation(t *testing.T) {
 				if k == 0 {
 					m.interpret(0)
 				} else {
-					m.runNative(n, 0)
+					m.run(new(p.phase(0)))
 				}
 				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError))
 				for _, r := range s.Registers {

@@ -34,10 +34,10 @@ var tna = architecture{
 func init() { tna.reads = [gresses][]string{keys(tna.fields), keys(tna.fields)} }
 
 // DeparseIn executes the statements of ingress's deparser other than emit.
-func (m *Machine) DeparseIn() { m.run(m.prog.finish[in]) }
+func (m *Machine) DeparseIn() { m.run(&m.phases.finish[in]) }
 
 // DeparseOut is DeparseIn for egress.
-func (m *Machine) DeparseOut() { m.run(m.prog.finish[out]) }
+func (m *Machine) DeparseOut() { m.run(&m.phases.finish[out]) }
 
 // EmitIn writes the headers that ingress's deparser emits into the frame.
 func (m *Machine) EmitIn() { m.deparse(in) }

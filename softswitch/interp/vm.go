@@ -15,13 +15,37 @@ import (
 // Otherwise no packet is long enough to reach it.
 const maxSteps = 1 << 16
 
-// run executes instructions from start to the next iEnd.
-func (m *Machine) run(start int32) {
-	if n := m.prog.native; n != nil {
-		m.runNative(n, start)
-		return
+// phase is a part of a program that is executed as a whole, such as a parser: its
+// first instruction, and the address of its code, zero if it is interpreted.
+type phase struct {
+	start   int32
+	address uintptr
+}
+
+// phases are the phases of a program, and the code of its deparsers.
+type phases struct {
+	parse, pipeline, finish [gresses]phase
+	deparse                 [gresses]deparser
+}
+
+func (p *Program) phases() (s phases) {
+	for g := range gresses {
+		s.parse[g], s.pipeline[g], s.finish[g] = p.phase(p.parse[g]), p.phase(p.pipeline[g]), p.phase(p.finish[g])
+		s.deparse[g] = p.native.deparser(g)
 	}
-	m.interpret(start)
+	return s
+}
+
+func (p *Program) phase(start int32) phase { return phase{start, p.native.entry(start)} }
+
+// run executes a phase. Code stays in memory as long as its program, and so as long
+// as the machine.
+func (m *Machine) run(p *phase) {
+	if p.address == 0 {
+		m.interpret(p.start)
+	} else if r := enter(p.address, m); r >= 0 {
+		m.assist(r)
+	}
 }
 
 // interpret executes instructions from start to the next iEnd.

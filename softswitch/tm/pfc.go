@@ -44,9 +44,8 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 
 // chargeTo charges a packet to account a of a class of its ingress port. One that
 // comes again, from recirculation, is not another frame for EachFrame.
-func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int64, again bool) {
+func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless bool, size int64, again bool, now vtime.Time) {
 	p.charge, p.class = int32(size), int8(class)
-	lossless := in.protects(class)
 	over := a.base + size
 	if lossless {
 		over -= in.Reserve
@@ -63,11 +62,33 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, size int6
 		m.watch.Ingress(int(p.In), class, a.bytes())
 	}
 	if lossless && (!a.pausing || m.cfg.EachFrame && !again) && !in.down && (a.headroom > 0 || over > 0 && over >= m.threshold(in)) {
-		if !a.pausing {
-			a.pausing, in.pauses[class].pausing = true, m.sched.Now()
-		}
-		in.sendPFC(class, in.quanta())
+		in.pauseSender(a, class, now)
 	}
+}
+
+// pauseSender sends a PAUSE for account a of a class. Like all that few packets need,
+// it is not inlined, so that the processor's registers are for what all need.
+//
+//go:noinline
+func (o *port) pauseSender(a *account, class int, now vtime.Time) {
+	if !a.pausing {
+		a.pausing, o.pauses[class].pausing = true, now
+	}
+	o.sendPFC(class, o.quanta())
+}
+
+// lift removes a recirculated packet from its account.
+//
+//go:noinline
+func (m *Manager) lift(p *Packet, in *port) {
+	m.uncharge(p, in, &in.class(int(p.class)).account)
+}
+
+// lifted is called after lift if the packet is not charged to the same class again.
+//
+//go:noinline
+func (m *Manager) lifted(in *port, class int, now vtime.Time) {
+	m.relieved(in, &in.class(class).account, class, now)
 }
 
 // uncharge removes a packet from account a of a class of its ingress port, from the
@@ -88,37 +109,42 @@ func (m *Manager) uncharge(p *Packet, in *port, a *account) {
 
 // discharge removes a packet from its account, and resumes the sender if the account
 // falls to XON.
-func (m *Manager) discharge(p *Packet) {
-	in := &m.ports[p.In]
-	a := &in.class(int(p.class)).account
+func (m *Manager) discharge(p *Packet, now vtime.Time) {
+	in := m.port(int(p.In))
+	a := &m.class(int(p.In), int(p.class)).account
 	m.uncharge(p, in, a)
-	if m.relieved(in, a, int(p.class)) {
+	if m.relieved(in, a, int(p.class), now) {
 		m.Run()
 	}
 }
 
 // relieved is called after packets have left account a of a class. If it is at XON, it
 // resumes the sender and returns true: the caller calls Run.
-func (m *Manager) relieved(in *port, a *account, class int) bool {
+func (m *Manager) relieved(in *port, a *account, class int, now vtime.Time) bool {
 	if m.watch.Ingress != nil {
 		m.watch.Ingress(int(in.number), class, a.bytes())
 	}
 	if !a.pausing || a.headroom != 0 {
 		return false
 	}
-	if over := a.base - in.Reserve; over <= 0 || over+in.Gap <= m.threshold(in) {
-		in.forget(class, m.sched.Now())
-		in.sendPFC(class, 0)
-		return true
+	return m.resumeSender(in, a, class, now)
+}
+
+//go:noinline
+func (m *Manager) resumeSender(in *port, a *account, class int, now vtime.Time) bool {
+	if over := a.base - in.Reserve; over > 0 && over+in.Gap > m.threshold(in) {
+		return false
 	}
-	return false
+	in.forget(class, now)
+	in.sendPFC(class, 0)
+	return true
 }
 
 // Transfer removes a packet from its account, because it enters again by another
 // port.
 func (m *Manager) Transfer(p *Packet, in int) {
 	if p.charge != 0 {
-		m.discharge(p)
+		m.discharge(p, m.sched.Now())
 	}
 	p.In, p.Class = int32(in), -1
 }

@@ -242,12 +242,19 @@ type class struct {
 	account
 }
 
-// class returns one of the port's classes. A packet needs it seven times, so there
-// is no bounds check: Manager.classes has the same ports for each number.
-func (o *port) class(c int) *class {
-	first := unsafe.Pointer(unsafe.SliceData(o.m.classes[c&(Queues-1)]))
-	return (*class)(unsafe.Add(first, uintptr(o.number)*unsafe.Sizeof(class{})))
+// port returns a port by its index, without a bounds check, as every packet needs two.
+func (m *Manager) port(i int) *port {
+	return (*port)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.ports)), uintptr(i)*unsafe.Sizeof(port{})))
 }
+
+// class returns one of a port's classes. A packet needs several, so there is no bounds
+// check: Manager.classes has the same ports for each number.
+func (m *Manager) class(port, c int) *class {
+	first := unsafe.Pointer(unsafe.SliceData(m.classes[c&(Queues-1)]))
+	return (*class)(unsafe.Add(first, uintptr(port)*unsafe.Sizeof(class{})))
+}
+
+func (o *port) class(c int) *class { return o.m.class(int(o.number), c) }
 
 type queue struct {
 	head, tail           *Packet
@@ -323,45 +330,50 @@ func (m *Manager) Get() *Packet {
 
 // Put frees a packet and removes its charge. It does not free the frame.
 func (m *Manager) Put(p *Packet) {
+	m.release(p, m.sched.Now())
+}
+
+func (m *Manager) release(p *Packet, now vtime.Time) {
 	if p.charge != 0 {
-		m.discharge(p)
+		m.discharge(p, now)
 	}
 	p.Frame = nil
 	p.next = m.free
 	m.free = p
 }
 
-// Enqueue puts a packet into a queue, or returns why it cannot: then the caller
+// Enqueue puts a packet into a queue now, or returns why it cannot: then the caller
 // keeps the packet, which is in no account. Run sends it. A recirculated packet is
 // charged already: it competes for room as if it were not, and its charge is replaced.
-func (m *Manager) Enqueue(p *Packet, out, q int) Cause {
-	o, in := &m.ports[out], &m.ports[p.In]
+func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
+	o, in := m.port(out), m.port(int(p.In))
 	size := int64(p.Frame.Len())
 	class := int(p.Class)
 	if class < 0 {
 		class = q
 	}
-	qu, a := &o.class(q).queue, &in.class(class).account
+	qu, a := &m.class(out, q).queue, &m.class(int(p.In), class).account
 	again, before := p.charge != 0, int(p.class)
 	if again {
-		m.uncharge(p, in, &in.class(before).account)
+		m.lift(p, in)
 	}
-	cause := m.admit(o, in, &qu.depth, a, class, size)
+	lossless := in.protects(class)
+	cause := m.admit(o, in, &qu.depth, a, lossless, size)
 	charged := cause == Queued && !o.own
 	if charged {
-		m.chargeTo(p, in, a, class, size, again)
+		m.chargeTo(p, in, a, class, lossless, size, again, now)
 		m.used += size
 		m.max = max(m.max, m.used)
 	}
 	if again && (!charged || class != before) {
-		m.relieved(in, &in.class(before).account, before)
+		m.lifted(in, before, now)
 	}
 	if cause != Queued {
 		o.stats.Class[q].Drops++
 		return cause
 	}
 	m.inUse |= bit(q) | bit(class)
-	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), m.sched.Now(), int32(size), nil
+	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), now, int32(size), nil
 	p.depth = qu.depth.short()
 	if qu.tail == nil {
 		qu.head = p
@@ -390,7 +402,7 @@ func (l *limits) protects(class int) bool { return l.lossless&bit(class) != 0 }
 // admit returns Queued if there is room for a packet, or the reason why there
 // is none. d is the depth of its queue at port o, and a the account of its class at
 // port in.
-func (m *Manager) admit(o, in *port, d *Depth, a *account, class int, size int64) Cause {
+func (m *Manager) admit(o, in *port, d *Depth, a *account, lossless bool, size int64) Cause {
 	switch {
 	case o.down:
 		return LinkDown
@@ -398,7 +410,7 @@ func (m *Manager) admit(o, in *port, d *Depth, a *account, class int, size int64
 		return Queued
 	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
 		return BufferFull
-	case in.protects(class):
+	case lossless:
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
 			(a.base+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
@@ -435,7 +447,7 @@ func (m *Manager) Run() {
 	}
 	m.running = true
 	for i := 0; i < len(m.ready); i++ {
-		o := &m.ports[m.ready[i]]
+		o := m.port(m.ready[i])
 		o.ready = false
 		o.send()
 	}
@@ -477,7 +489,7 @@ func (o *port) send() {
 			c.txPackets++
 			c.txBytes += uint64(f.Len())
 			o.busyTil = now + o.takes(f)
-			m.Put(p)
+			m.release(p, now)
 			m.h.Transmit(int(o.number), f, o.busyTil)
 		}
 	}
@@ -583,7 +595,7 @@ func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
 }
 
 // Depth returns the depth of a queue.
-func (m *Manager) Depth(port, q int) Depth { return m.classes[q][port].depth }
+func (m *Manager) Depth(port, q int) Depth { return m.class(port, q).depth }
 
 // Filled returns the set of a port's queues that hold packets.
 func (m *Manager) Filled(port int) uint8 { return m.ports[port].filled }

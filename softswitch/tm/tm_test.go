@@ -88,7 +88,7 @@ func (b *bed) queue(in, out, q, size int, tag byte) Cause {
 	p.Frame.Data = append(p.Frame.Data, tag)
 	p.Frame.Elided = int32(size - 1)
 	p.In = int32(in)
-	c := b.m.Enqueue(p, out, q)
+	c := b.m.Enqueue(p, out, q, b.m.sched.Now())
 	if c != Queued {
 		b.pool.Put(p.Frame)
 		b.m.Put(p)
@@ -397,7 +397,7 @@ func TestARecirculatedPacketSendsNoPause(t *testing.T) {
 		b.until(b.now + vtime.Microsecond)
 	}
 	for _, p := range b.back {
-		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+		if c := b.m.Enqueue(p, 1, 3, b.m.sched.Now()); c != Queued {
 			t.Fatalf("packet was not queued again: %d", c)
 		}
 	}
@@ -653,7 +653,7 @@ func (b *bed) recirculated(n int) []*Packet {
 func TestRecirculationIntoAnotherClass(t *testing.T) {
 	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 1500, Gap: 100}, {Rate: gbps, NoPFC: true}}, Lossless: 1 << 3, Quanta: 0xffff})
 	for _, p := range b.recirculated(2) {
-		if c := b.m.Enqueue(p, 1, 5); c != Queued {
+		if c := b.m.Enqueue(p, 1, 5, b.m.sched.Now()); c != Queued {
 			t.Fatalf("packet was not queued again: %d", c)
 		}
 	}
@@ -677,7 +677,7 @@ func TestRecirculatedPacketsKeepTheirRoom(t *testing.T) {
 		b.mustQueue(2, 2, 0, 1000, 'x')
 	}
 	for i, p := range back {
-		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+		if c := b.m.Enqueue(p, 1, 3, b.m.sched.Now()); c != Queued {
 			t.Errorf("packet %d was not queued again: %d", i, c)
 		}
 	}
@@ -691,7 +691,7 @@ func TestRecirculatedPacketFindsNoRoom(t *testing.T) {
 	b := newBed(t, Config{Ports: []Port{{Rate: gbps, XOFF: 1000, Gap: 100}, {Rate: gbps, NoPFC: true}, {Rate: gbps, XOFF: 5000, Gap: 100}}, Lossless: 1 << 3, Quanta: 0xffff, Size: 2000})
 	p := b.recirculated(1)[0]
 	b.mustQueue(2, 1, 3, 1500, 'x')
-	if c := b.m.Enqueue(p, 1, 3); c != BufferFull {
+	if c := b.m.Enqueue(p, 1, 3, b.m.sched.Now()); c != BufferFull {
 		t.Errorf("packet was not dropped: %d", c)
 	}
 	b.pool.Put(p.Frame)
@@ -735,7 +735,7 @@ func TestRecirculation(t *testing.T) {
 	}
 	b.verdict = nil
 	for _, p := range b.back { // out they go
-		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+		if c := b.m.Enqueue(p, 1, 3, b.m.sched.Now()); c != Queued {
 			t.Errorf("packet was not queued again: %d", c)
 		}
 	}
@@ -766,7 +766,7 @@ func TestOwnBuffer(t *testing.T) {
 	two := b.back[:2]
 	b.back = nil
 	for _, p := range two {
-		if c := b.m.Enqueue(p, 0, 3); c != Queued {
+		if c := b.m.Enqueue(p, 0, 3, b.m.sched.Now()); c != Queued {
 			t.Fatalf("packet was not queued: %d", c)
 		}
 	}
@@ -776,7 +776,7 @@ func TestOwnBuffer(t *testing.T) {
 		t.Errorf("the account has %d bytes, PFC frames %q", now, b.pfc(0))
 	}
 	for _, p := range b.back {
-		if c := b.m.Enqueue(p, 1, 3); c != Queued {
+		if c := b.m.Enqueue(p, 1, 3, b.m.sched.Now()); c != Queued {
 			t.Fatalf("packet was not queued again: %d", c)
 		}
 	}
