@@ -196,6 +196,12 @@ func (a *Asm) StoreImm(m Mem, x int32) {
 	a.imm32(x)
 }
 
+// ZeroPair sets XMM0 to zero.
+func (a *Asm) ZeroPair() { a.bytes(0x0f, 0x57, 0xc0) }
+
+// StorePair stores the two numbers of 64 bits in XMM0.
+func (a *Asm) StorePair(m Mem) { a.rm(0, []byte{0x0f, 0x11}, 0, m) }
+
 // Lea computes an address.
 //
 //go:noinline

@@ -24,6 +24,8 @@ func TestEncodings(t *testing.T) {
 		{"mov %cl,0x5(%r8,%rax,1)", func(a *Asm) { a.Store(1, Mem{R8, AX, 0, 5}, CX) }, "41884c0005"},
 		{"mov %dx,0x5(%r8,%rax,1)", func(a *Asm) { a.Store(2, Mem{R8, AX, 0, 5}, DX) }, "664189540005"},
 		{"movq $-2,0x7f(%rdi)", func(a *Asm) { a.StoreImm(At(DI, 0x7f), -2) }, "48c7477ffeffffff"},
+		{"xorps %xmm0,%xmm0", func(a *Asm) { a.ZeroPair() }, "0f57c0"},
+		{"movups %xmm0,0x1230(%rdi)", func(a *Asm) { a.StorePair(At(DI, 0x1230)) }, "400f118730120000"},
 		{"lea 0x1(%rcx),%r13", func(a *Asm) { a.Lea(R13, At(CX, 1)) }, "4c8d6901"},
 		{"mov %r12,%rbx", func(a *Asm) { a.Move(BX, R12) }, "4c89e3"},
 		{"movzbl %dl,%r12d", func(a *Asm) { a.Low(1, R12, DX) }, "440fb6e2"},

@@ -55,16 +55,21 @@ type cleared = *[clearedSlots]uint64
 
 const clearedSlots = 8
 
-// clearing returns the positions of runs of slots to clear, which cover all in
+// clears sets the slots that are cleared before a packet is parsed.
+func (p *Program) clears(set bitset) {
+	p.fresh, p.pairs = set.clearing(p.fieldsEnd, clearedSlots), set.clearing(p.fieldsEnd, 2)
+}
+
+// clearing returns the positions of runs of n slots to clear, which cover all in
 // the set before end. A run may contain other slots.
-func (b bitset) clearing(end int) (at []slot) {
+func (b bitset) clearing(end, n int) (at []slot) {
 	next := 0
 	b.each(func(s int) {
 		if s < next || s >= end {
 			return
 		}
 		at = append(at, slot(s))
-		next = s + clearedSlots
+		next = s + n
 	})
 	return at
 }

@@ -109,9 +109,13 @@ func (m *Machine) sys(s int) *uint64 {
 
 // Start begins a packet: metadata is zero, no header is valid.
 func (m *Machine) Start(f *packet.Frame, length int) {
-	slots := unsafe.Pointer(unsafe.SliceData(m.f))
-	for _, s := range m.prog.fresh {
-		*cleared(unsafe.Pointer(at64(slots, s))) = [clearedSlots]uint64{}
+	if clear := m.phases.clear; clear != 0 {
+		enter(clear, m)
+	} else {
+		slots := unsafe.Pointer(unsafe.SliceData(m.f))
+		for _, s := range m.prog.fresh {
+			*cleared(unsafe.Pointer(at64(slots, s))) = [clearedSlots]uint64{}
+		}
 	}
 	m.frame, m.data, m.cur = f, f.Data, 0
 	m.Ask = Requests{}

@@ -27,6 +27,7 @@ type native struct {
 	// Positions of code that saves what egress needs, and that restores it; −1 for
 	// none.
 	save, restore int32
+	clear         uintptr // address of the code that clears slots for a new packet
 	deparse       [gresses]deparser
 }
 
@@ -93,6 +94,7 @@ func (p *Program) translate() *native {
 	}
 	t.placeStubs()
 	n.save, n.restore = t.saving(), t.restoring()
+	n.clear = t.clearing()
 	for g := range p.deparse {
 		n.deparse[g] = t.deparsing(p.deparse[g])
 	}
@@ -111,6 +113,7 @@ func (p *Program) translate() *native {
 	for _, i := range entries {
 		n.address[i] = start + uintptr(t.Position(t.labels[i]))
 	}
+	n.clear += start
 	for g := range n.deparse {
 		if d := &n.deparse[g]; d.find != 0 {
 			d.find, d.place = start+d.find, start+d.place

@@ -35,6 +35,24 @@ func (m *Machine) restoreNative(from unsafe.Pointer) bool {
 	return true
 }
 
+func (n *native) clearing() uintptr {
+	if n == nil {
+		return 0
+	}
+	return n.clear
+}
+
+// clearing emits the code that clears slots for a new packet, and returns its position.
+func (t *translator) clearing() uintptr {
+	at := len(t.Code)
+	t.ZeroPair()
+	for _, s := range t.prog.pairs {
+		t.StorePair(mem(s))
+	}
+	t.Return()
+	return uintptr(at)
+}
+
 // fewSlots is the number of slots up to which Go copies them as fast as code that
 // has to be entered.
 const fewSlots = 8

@@ -21,6 +21,8 @@ func (m *Machine) deparseNative(int) bool { return false }
 // deparser has the addresses of the code of a deparser.
 type deparser struct{}
 
+func (n *native) clearing() uintptr { return 0 }
+
 func (n *native) entry(int32) uintptr { return 0 }
 
 func (n *native) deparser(int) deparser { return deparser{} }

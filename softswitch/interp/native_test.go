@@ -288,6 +288,41 @@ func randomProgram(rng *rand.Rand) *Program {
 	return p
 }
 
+// TestTranslatedClearing starts a packet with random slots to clear: these are zero,
+// and no slot changes that is neither one of them nor the next.
+func TestTranslatedClearing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 200 {
+		const end = 60
+		p := &Program{fieldsEnd: end, constBase: end + clearedSlots, slots: end + clearedSlots + 10, sys: end, arch: &v1Model, fields: map[string]fieldAt{}, code: []instr{{op: iEnd}}}
+		set := newBitset(end)
+		for range rng.IntN(end) {
+			set.add(rng.IntN(end))
+		}
+		p.clears(set)
+		if p.native = p.translate(); p.native == nil {
+			t.Skip("programs are not translated on this platform")
+		}
+		m := NewMachine(NewState(p, 1))
+		for i := range m.f {
+			m.f[i] = 1 + rng.Uint64()>>1
+		}
+		before := slices.Clone(m.f)
+		m.Start(&packet.Frame{}, 0)
+		for s, x := range m.f {
+			switch {
+			case s == p.sys+sysLength || s == p.sys+sysIngressLen:
+			case s < end && set.has(s):
+				if x != 0 {
+					t.Fatalf("slot %d is %#x, want zero: runs from %v", s, x, p.pairs)
+				}
+			case x != before[s] && !(x == 0 && s > 0 && s <= end && set.has(s-1)):
+				t.Fatalf("slot %d changed from %#x to %#x: runs from %v", s, before[s], x, p.pairs)
+			}
+		}
+	}
+}
+
 // TestTranslatedQueueState saves and restores random slots, of the packet and of
 // headers of which some are valid.
 func TestTranslatedQueueState(t *testing.T) {

@@ -100,7 +100,7 @@ func (c *compiler) keepAll() {
 			p.kept.add(s, 64)
 		}
 	}
-	p.fresh = all.clearing(p.fieldsEnd)
+	p.clears(all)
 	p.keptWords = p.kept.slots()
 }
 
@@ -661,7 +661,7 @@ func (o *optimiser) keepOnly(live, code []bitset) {
 	if o.arch == &tna {
 		fresh.or(code[o.section(sectionParse, out).start])
 	}
-	p.fresh = fresh.clearing(p.fieldsEnd)
+	p.clears(fresh)
 	for _, h := range o.order {
 		h.simple = o.simple[h]
 	}

@@ -65,6 +65,7 @@ type Program struct {
 	finishes slot
 
 	fresh     []slot    // positions of the slots to clear before a packet is parsed: see cleared
+	pairs     []slot    // the same as runs of two slots
 	kept      keptSet   // kept while queued, whichever headers are valid
 	keptOf    []keptSet // kept if a header is valid
 	keptWords int       // their maximum size

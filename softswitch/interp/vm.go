@@ -22,13 +22,15 @@ type phase struct {
 	address uintptr
 }
 
-// phases are the phases of a program, and the code of its deparsers.
+// phases are the phases of a program, and the code of its deparsers and of Start.
 type phases struct {
+	clear                   uintptr
 	parse, pipeline, finish [gresses]phase
 	deparse                 [gresses]deparser
 }
 
 func (p *Program) phases() (s phases) {
+	s.clear = p.native.clearing()
 	for g := range gresses {
 		s.parse[g], s.pipeline[g], s.finish[g] = p.phase(p.parse[g]), p.phase(p.pipeline[g]), p.phase(p.finish[g])
 		s.deparse[g] = p.native.deparser(g)
