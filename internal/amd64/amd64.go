@@ -64,6 +64,7 @@ type Shift uint8
 const (
 	Shl Shift = 4
 	Shr Shift = 5
+	Sar Shift = 7
 )
 
 // Cond is a condition of a branch, encoded as in opcodes.
@@ -285,6 +286,9 @@ func (a *Asm) Cmp32(r Reg, x uint32) {
 //
 //go:noinline
 func (a *Asm) Mul(d, r Reg) { a.rr(wide, []byte{0x0f, 0xaf}, d, r) }
+
+// MulHigh multiplies AX by r. DX has the high 64 bits of the product, AX the low ones.
+func (a *Asm) MulHigh(r Reg) { a.rr(wide, []byte{0xf7}, 4, r) }
 
 // MulImm computes d = r · x.
 //

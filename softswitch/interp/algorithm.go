@@ -321,11 +321,17 @@ func xxh64(b []byte) uint64 {
 // in every version.
 type generator struct{ state uint64 }
 
+const (
+	randomStep    = 0x9e3779b97f4a7c15
+	randomFactor1 = 0xbf58476d1ce4e5b9
+	randomFactor2 = 0x94d049bb133111eb
+)
+
 func (g *generator) next() uint64 {
-	g.state += 0x9e3779b97f4a7c15
+	g.state += randomStep
 	x := g.state
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x = (x ^ x>>30) * randomFactor1
+	x = (x ^ x>>27) * randomFactor2
 	return x ^ x>>31
 }
 

@@ -13,15 +13,12 @@ import (
 
 // applyTable is the fastest implementation of apply that suits the table.
 func (m *Machine) applyTable(t *Table) int32 {
-	if !t.quick.ok || m.Trace != nil {
+	if !t.quick || m.Trace != nil {
 		return m.apply(t)
 	}
 	t.Lookups++
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	key := *at64(f, t.quick.slot) & t.quick.mask
-	if t.quick.valid != noValid && *at64(f, t.quick.valid) == 0 {
-		key = 0
-	}
+	key := m.key1(t.Info.parts)
 	number := t.lookupQuick(key)
 	args := unsafe.Add(f, 8*m.prog.params)
 	if number == none {
@@ -39,7 +36,7 @@ func (m *Machine) applyTable(t *Table) int32 {
 	return int32(record[0])
 }
 
-// lookupQuick returns the record for a key of a table with a quickKey, or none.
+// lookupQuick returns the record for a key of a quick table, or none.
 func (t *Table) lookupQuick(key uint64) uint32 {
 	if t.direct != nil {
 		return t.direct[key] - 1

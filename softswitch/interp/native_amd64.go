@@ -17,8 +17,8 @@ import (
 //
 // Each instruction of the register machine becomes a few of the processor's that
 // work on the same slots in memory. Where the translator has none, as for most hashes and
-// keys of several fields, the code returns to Go, which executes the instruction and
-// enters the code again behind it.
+// for keys of more than a few bits, the code returns to Go, which executes the
+// instruction and enters the code again behind it.
 type native struct {
 	code []byte
 	// address has the addresses of the instructions at which Go may enter, zero for
@@ -57,7 +57,7 @@ func (m *Machine) assist(r int32) {
 		in := &m.prog.code[r&^leave]
 		var pc int32
 		if in.op == iApply {
-			pc = m.applyTable(m.state.Tables[in.imm])
+			pc = m.applyTable(m.tables[in.imm])
 		} else {
 			pc = int32(m.step(in, int(r&^leave)+1))
 		}
@@ -444,8 +444,13 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 		t.Not(r)
 		t.mask(r, in.imm)
 		t.set(in.d, r)
-	case iShl, iShr:
+	case iShl, iShr, iSar:
 		t.shift(in)
+	case iSext:
+		r := t.result(in.a)
+		t.Shift(asm.Shl, r, uint8(64-in.imm))
+		t.Shift(asm.Sar, r, uint8(64-in.imm))
+		t.set(in.d, r)
 	case iShlOr, iShlOrRead:
 		r := t.result(in.a, in.b)
 		t.Shift(asm.Shl, r, uint8(in.imm&63))
@@ -526,6 +531,9 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 	case iHash:
 		return i + 1, t.hash(i, in)
 
+	case iRandom:
+		return i + 1, t.random(i, in)
+
 	case iApply:
 		t.apply(i, t.prog.Tables[in.imm], int32(in.imm))
 		return i + 1, true
@@ -534,77 +542,6 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 		return i + 1, true
 	}
 	return i + 1, false
-}
-
-// apply translates a table application: what applyTable does if there is no key, or
-// the key is an index or was looked up recently. Otherwise Go applies the table.
-func (t *translator) apply(i int, info *TableInfo, number int32) {
-	direct, recent, keyless := info.isDirect(), info.isRecent(), info.isKeyless()
-	if !direct && !recent && !keyless {
-		t.give(int32(i))
-		return
-	}
-	key, tab, x := asm.CX, asm.AX, asm.DX
-	if !keyless {
-		part := &info.parts[0]
-		t.copyTo(key, part.slot)
-		t.forgetAll() // frees the pool
-		t.mask(key, part.mask)
-		if part.valid != noValid {
-			t.Imm(scratch, 0)
-			t.MemImm(asm.Cmp, mem(part.valid), 0)
-			t.MoveIf(asm.Equal, key, scratch)
-		}
-	}
-	t.Load(8, tab, asm.At(machine, int32(unsafe.Offsetof(Machine{}.tables))))
-	t.Load(8, tab, asm.At(tab, 8*number))
-	field := func(offset uintptr) asm.Mem { return asm.At(tab, int32(offset)) }
-	act := t.Label() // x is where the action and its arguments are
-	miss := func() {
-		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
-		t.Load(8, x, field(unsafe.Offsetof(Table{}.missed)))
-	}
-	var other asm.Label
-	switch {
-	case keyless:
-		miss()
-	case direct:
-		other = t.stub(func() {
-			miss()
-			t.Jump(act)
-		})
-		t.Load(8, x, field(unsafe.Offsetof(Table{}.direct)))
-		t.Load(4, x, asm.Mem{Base: x, Index: key, Scale: 2})
-	default:
-		other = t.stub(func() { t.give(int32(i)) })
-		t.Imm(scratch, recentFactor)
-		t.Mul(scratch, key)
-		t.Shift(asm.Shr, scratch, 64-recentBits)
-		t.Load(8, x, field(unsafe.Offsetof(Table{}.recent)))
-		t.Load(8, x, asm.Mem{Base: x, Index: scratch, Scale: 3, Disp: int32(unsafe.Offsetof(recentKeys{}.slots))})
-		t.Move(scratch, x)
-		t.Shift(asm.Shr, scratch, 32)
-		t.Op(asm.Cmp, scratch, key)
-		t.JumpIf(asm.NotEqual, other)
-		t.Low(4, x, x)
-	}
-	args := t.prog.argsOf(info)
-	if !keyless {
-		t.OpImm(asm.Sub, x, 1)
-		t.JumpIf(asm.Below, other)
-		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
-		t.Inc(field(unsafe.Offsetof(Table{}.Hits)))
-		t.MulImm(x, x, int32(8*(args+1)))
-		t.OpMem(asm.Add, x, field(unsafe.Offsetof(Table{}.records)+unsafe.Offsetof(records{}.data)))
-	}
-	t.Place(act)
-	for k := range args {
-		t.Load(8, key, asm.At(x, int32(8*(k+1))))
-		t.Store(8, mem(slot(t.prog.params+k)), key)
-	}
-	t.Load(8, x, asm.At(x, 0))
-	t.Imm(scratch, t.address)
-	t.JumpTo(asm.Mem{Base: scratch, Index: x, Scale: 3})
 }
 
 // result returns a new register with the value of a. It is not the one of b.
@@ -621,17 +558,22 @@ func (t *translator) result(a slot, b ...slot) asm.Reg {
 }
 
 func (t *translator) shift(in *instr) {
-	shift := asm.Shl
-	if in.op == iShr {
-		shift = asm.Shr
-	}
+	shift := map[opcode]asm.Shift{iShl: asm.Shl, iShr: asm.Shr, iSar: asm.Sar}[in.op]
 	r := t.result(in.a, in.b)
 	n, constant := t.constant(in.b)
 	switch {
 	case constant && n < 64:
 		t.Shift(shift, r, uint8(n))
+	case constant && in.op == iSar:
+		t.Shift(shift, r, 63)
 	case constant:
 		t.Imm(r, 0)
+	case in.op == iSar:
+		t.copyTo(asm.CX, in.b)
+		t.Imm(scratch, 63)
+		t.Op(asm.Cmp, asm.CX, scratch)
+		t.MoveIf(asm.Above, asm.CX, scratch)
+		t.ShiftCX(shift, r)
 	default:
 		t.copyTo(asm.CX, in.b)
 		t.ShiftCX(shift, r)
@@ -641,6 +583,54 @@ func (t *translator) shift(in *instr) {
 	}
 	t.mask(r, in.imm)
 	t.set(in.d, r)
+}
+
+// random translates a random number: see generator. It reports whether Go executes
+// it.
+func (t *translator) random(i int, in *instr) (returned bool) {
+	lo, constant := t.constant(in.a)
+	if hi, ok := t.constant(in.b); ok && constant && hi-lo == allBits { // without a bound
+		t.give(int32(i))
+		return true
+	}
+	done, n := t.Label(), asm.CX
+	t.copyTo(n, in.b)
+	t.op(asm.Sub, n, in.a)
+	if !constant || lo != 0 {
+		t.JumpIf(asm.Below, done)
+	}
+	t.OpImm(asm.Add, n, 1)
+	t.JumpIf(asm.Equal, t.rare(i))
+
+	x, high := pool[0], pool[1] // of MulHigh
+	t.holds[0], t.holds[1] = t.holds[0][:0], t.holds[1][:0]
+	state, from := t.take(x, high), asm.At(scratch, int32(unsafe.Offsetof(State{}.rng)))
+	t.Load(8, scratch, asm.At(machine, int32(unsafe.Offsetof(Machine{}.state))))
+	t.Load(8, state, from)
+	t.opConst(asm.Add, state, randomStep)
+	t.Move(x, state)
+	xorShift := func(n uint8) {
+		t.Move(high, x)
+		t.Shift(asm.Shr, high, n)
+		t.Op(asm.Xor, x, high)
+	}
+	xorShift(30)
+	t.Imm(scratch, randomFactor1)
+	t.Mul(x, scratch)
+	xorShift(27)
+	t.Imm(scratch, randomFactor2)
+	t.Mul(x, scratch)
+	xorShift(31)
+	t.MulHigh(n)
+	t.Op(asm.Cmp, x, n) // the low half: Go draws another number if it is below 2⁶⁴ mod n
+	t.JumpIf(asm.Below, t.rare(i))
+	t.Load(8, scratch, asm.At(machine, int32(unsafe.Offsetof(Machine{}.state))))
+	t.Store(8, from, state)
+	t.op(asm.Add, high, in.a)
+	t.Store(8, mem(in.d), high)
+	t.Place(done)
+	t.forget(in.d)
+	return false
 }
 
 // register translates reading and writing a register. It reports whether Go

@@ -80,12 +80,13 @@ func TestTranslation(t *testing.T) {
 				for _, t := range s.Tables {
 					t.Lookups, t.Hits = 0, 0
 				}
+				s.Seed(3)
 				if k == 0 {
 					m.interpret(0)
 				} else {
 					m.run(new(p.phase(0)))
 				}
-				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError))
+				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError), s.rng.state)
 				for _, r := range s.Registers {
 					got[k] = append(got[k], r.cells...)
 				}
@@ -132,7 +133,7 @@ func randomNumber(rng *rand.Rand) uint64 {
 // always executes, of which it emits some, and those on several limbs.
 var notRandom = []opcode{iMod, iSSat, iBack,
 	iWExt, iWAdd, iWSub, iWMul, iWAnd, iWOr, iWXor, iWNot, iWShl, iWShr, iWDiv, iWMod, iWMask, iWSext, iWUSat, iWSSat, iWEq, iWLt, iWLe, iWNonZero, iWShift,
-	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iRandom, iCount, iMeter, iClone, iMirror,
+	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iCount, iMeter, iClone, iMirror,
 	iResubmit, iRecirc, iDigest, iTruncate, iDrop, iDropPort, iLog, iAssert}
 
 // randomProgram returns a program with random instructions. Jumps go forward only.
@@ -166,7 +167,7 @@ func randomProgram(rng *rand.Rand) *Program {
 	}
 	n := 5 + rng.IntN(40)
 	end := n
-	for _, kind := range []string{"exact", "lpm", "exact", "exact"} {
+	for _, kind := range []string{"exact", "lpm", "exact", "exact", "exact"} {
 		info := &TableInfo{Name: kind, Kind: kind, Width: 8, Size: 100, Actions: []int{0}, Profile: -1, Meter: -1, Default: DefaultInfo{Action: -1},
 			Key: []KeyInfo{{Width: 8, Kind: kind}}, number: len(p.Tables)}
 		part := keyPart{slot: variable(), valid: noValid, mask: 0xff}
@@ -183,6 +184,11 @@ func randomProgram(rng *rand.Rand) *Program {
 		}
 		if len(p.Tables) == 3 {
 			info.Width, info.Key, info.parts = 0, nil, nil
+		}
+		if len(p.Tables) == 4 { // of two fields, which are an index
+			info.Width, info.Key = 5, []KeyInfo{{Width: 2, Kind: kind}, {Width: 3, Kind: kind, Bit: 2}}
+			part.mask = 3
+			info.parts = []keyPart{part, {slot: value(), valid: block() + relValid, shift: 2, mask: 7}}
 		}
 		p.Tables = append(p.Tables, info)
 	}
@@ -224,7 +230,7 @@ func randomProgram(rng *rand.Rand) *Program {
 				}
 				p.calcs = append(p.calcs, k)
 			case 4:
-				in.op, in.imm = iShlOr, uint64(rng.IntN(64))
+				in.op, in.imm = []opcode{iShlOr, iRandom}[rng.IntN(2)], uint64(rng.IntN(64))
 			case 1:
 				in.op, in.a, in.b, in.imm = iOrI, 0, 0, randomNumber(rng)
 			case 2:

@@ -171,8 +171,8 @@ type Table struct {
 	lpm32   *table.LPM32   // …
 	lpm     *table.LPM     // …
 	key     []uint64       // scratch
-	quick   quickKey       // of a table that applyTable applies directly
-	direct  []uint32       // record plus one by key, of small exact tables
+	quick   bool           // applyTable applies it directly
+	direct  []uint32       // record plus one by key, of exact tables with small keys
 	recent  *recentKeys    // of tables with slow lookups
 	argsAt  int            // offset of the arguments in Entry.limbs
 	entries []Entry
@@ -401,25 +401,13 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 	return id
 }
 
-// quickKey is a key of one field in one slot.
-type quickKey struct {
-	ok          bool
-	slot, valid slot
-	mask        uint64
-}
-
-// directBits is the maximum key width of a small exact table, which is indexed
+// directBits is the maximum width of the key of an exact table that is indexed
 // directly by the key.
-const directBits = 10
+const directBits = 12
 
 // simple reports whether packets change nothing in the entries of a table.
 func (t *TableInfo) simple() bool {
 	return !t.Counters && !t.Timeout && t.Meter < 0 && t.Profile < 0
-}
-
-// oneField reports whether the key of a simple table is one field.
-func (t *TableInfo) oneField() bool {
-	return len(t.parts) == 1 && t.parts[0].shift == 0 && t.simple()
 }
 
 // isKeyless reports whether a simple table always applies its default entry.
@@ -427,12 +415,19 @@ func (t *TableInfo) isKeyless() bool { return len(t.parts) == 0 && t.simple() }
 
 // isDirect reports whether the key is an index: see Table.direct.
 func (t *TableInfo) isDirect() bool {
-	return t.oneField() && t.Kind == "exact" && t.Width <= directBits && t.parts[0].mask <= maskOf(t.Width)
+	if len(t.parts) == 0 || !t.simple() || t.Kind != "exact" || t.Width > directBits {
+		return false
+	}
+	key := uint64(0)
+	for i := range t.parts {
+		key |= t.parts[i].mask << t.parts[i].shift
+	}
+	return key <= maskOf(t.Width)
 }
 
 // isRecent reports whether the table has Table.recent.
 func (t *TableInfo) isRecent() bool {
-	return t.oneField() && t.Kind == "lpm" && t.Width <= 32
+	return len(t.parts) == 1 && t.parts[0].shift == 0 && t.simple() && t.Kind == "lpm" && t.Width <= 32
 }
 
 // argsOf returns the largest number of slots that the arguments of an action of a
@@ -445,23 +440,17 @@ func (p *Program) argsOf(t *TableInfo) int {
 	return slots
 }
 
-// quicken determines whether applyTable can apply the table directly: its key
-// is one field, and it counts nothing.
+// quicken determines whether applyTable can apply the table directly: its key has
+// one limb, and packets change nothing in its entries.
 func (t *Table) quicken() {
-	if !t.Info.oneField() {
-		return
-	}
-	p := &t.Info.parts[0]
-	t.quick = quickKey{true, p.slot, p.valid, p.mask}
 	switch {
 	case t.Info.isDirect():
 		t.direct = make([]uint32, 1<<t.Info.Width)
 	case t.Info.isRecent():
 		t.recent = new(recentKeys)
-	case t.exact32 != nil, t.exact != nil:
-	default:
-		t.quick.ok = false
 	}
+	exact := len(t.key) == 1 && t.Info.simple() && (t.exact32 != nil || t.exact != nil)
+	t.quick = t.direct != nil || t.recent != nil || exact && len(t.Info.parts) != 0
 }
 
 // SetAction replaces the action of an entry.

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package interp
+
+import (
+	"unsafe"
+
+	asm "github.com/pauseless/pauseless/internal/amd64"
+)
+
+// apply translates a table application: what applyTable does if there is no key, or
+// the key is an index or was looked up recently. Otherwise Go applies the table.
+func (t *translator) apply(i int, info *TableInfo, number int32) {
+	direct, recent, keyless := info.isDirect(), info.isRecent(), info.isKeyless()
+	if !direct && !recent && !keyless {
+		t.give(int32(i))
+		return
+	}
+	key, tab, x := asm.CX, asm.AX, asm.DX
+	t.key(key, info.parts)
+	t.forgetAll() // frees the pool
+	t.Load(8, tab, asm.At(machine, int32(unsafe.Offsetof(Machine{}.tables))))
+	t.Load(8, tab, asm.At(tab, 8*number))
+	field := func(offset uintptr) asm.Mem { return asm.At(tab, int32(offset)) }
+	act := t.Label() // x is where the action and its arguments are
+	miss := func() {
+		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
+		t.Load(8, x, field(unsafe.Offsetof(Table{}.missed)))
+	}
+	var other asm.Label
+	switch {
+	case keyless:
+		miss()
+	case direct:
+		other = t.stub(func() {
+			miss()
+			t.Jump(act)
+		})
+		t.Load(8, x, field(unsafe.Offsetof(Table{}.direct)))
+		t.Load(4, x, asm.Mem{Base: x, Index: key, Scale: 2})
+	default:
+		other = t.stub(func() { t.give(int32(i)) })
+		t.Imm(scratch, recentFactor)
+		t.Mul(scratch, key)
+		t.Shift(asm.Shr, scratch, 64-recentBits)
+		t.Load(8, x, field(unsafe.Offsetof(Table{}.recent)))
+		t.Load(8, x, asm.Mem{Base: x, Index: scratch, Scale: 3, Disp: int32(unsafe.Offsetof(recentKeys{}.slots))})
+		t.Move(scratch, x)
+		t.Shift(asm.Shr, scratch, 32)
+		t.Op(asm.Cmp, scratch, key)
+		t.JumpIf(asm.NotEqual, other)
+		t.Low(4, x, x)
+	}
+	args := t.prog.argsOf(info)
+	if !keyless {
+		t.OpImm(asm.Sub, x, 1)
+		t.JumpIf(asm.Below, other)
+		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
+		t.Inc(field(unsafe.Offsetof(Table{}.Hits)))
+		t.MulImm(x, x, int32(8*(args+1)))
+		t.OpMem(asm.Add, x, field(unsafe.Offsetof(Table{}.records)+unsafe.Offsetof(records{}.data)))
+	}
+	t.Place(act)
+	for k := range args {
+		t.Load(8, key, asm.At(x, int32(8*(k+1))))
+		t.Store(8, mem(slot(t.prog.params+k)), key)
+	}
+	t.Load(8, x, asm.At(x, 0))
+	t.Imm(scratch, t.address)
+	t.JumpTo(asm.Mem{Base: scratch, Index: x, Scale: 3})
+}
+
+// key packs a key of one limb, as key1 does. The masks of several parts have at most
+// directBits bits, so that mask needs no register for them.
+func (t *translator) key(key asm.Reg, parts []keyPart) {
+	for k := range parts {
+		part, r := &parts[k], scratch
+		if k == 0 {
+			r = key
+		}
+		t.copyTo(r, part.slot)
+		t.mask(r, part.mask)
+		if part.valid != noValid {
+			present := t.Label()
+			t.MemImm(asm.Cmp, mem(part.valid), 0)
+			t.JumpIf(asm.NotEqual, present)
+			t.Imm(r, 0)
+			t.Place(present)
+		}
+		if part.shift != 0 {
+			t.Shift(asm.Shl, r, uint8(part.shift))
+		}
+		if k > 0 {
+			t.Op(asm.Or, key, r)
+		}
+	}
+}
