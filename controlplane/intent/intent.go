@@ -98,6 +98,7 @@ type builder struct {
 	options  Options
 
 	nextHops []nextHops   // by leaf
+	longest  int          // path between leaves, in links; zero until hops computes it
 	sessions map[int]bool // existing clone sessions
 
 	replication, entries []*p4v1.Entity

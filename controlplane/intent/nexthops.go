@@ -104,16 +104,17 @@ func distances(t *topo.Topology, from int) []int {
 
 // hops returns the length of the longest path between two leaves, in links.
 func (b *builder) hops() int {
-	longest := 1
-	leaves := leavesOf(b.topo)
-	if len(leaves) == 0 {
-		return longest
+	if b.longest != 0 {
+		return b.longest
 	}
-	d := distances(b.topo, leaves[0])
-	for _, l := range leaves {
-		longest = max(longest, d[l])
+	b.longest = 1
+	if leaves := leavesOf(b.topo); len(leaves) != 0 {
+		d := distances(b.topo, leaves[0])
+		for _, l := range leaves {
+			b.longest = max(b.longest, d[l])
+		}
 	}
-	return longest
+	return b.longest
 }
 
 // tiers returns the number of tiers of switches.

@@ -3,7 +3,7 @@
 package p4rtserver
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"slices"
 	"sync"
 
@@ -22,24 +22,23 @@ var compiled struct {
 
 // compilation is a configuration with its result.
 type compilation struct {
-	sum  [sha256.Size]byte
-	opts interp.Options
-	once sync.Once
-	json *bmv2json.Program
-	prog *interp.Program
-	err  error
+	config []byte
+	opts   interp.Options
+	once   sync.Once
+	json   *bmv2json.Program
+	prog   *interp.Program
+	err    error
 }
 
 // keepCompiled is the size of the cache: more programs than an experiment has.
 const keepCompiled = 8
 
-// compile compiles a device configuration, or returns the cached result. The
-// caller must not change it.
-func compile(config []byte, opts interp.Options) (*bmv2json.Program, *interp.Program, error) {
-	sum := sha256.Sum256(config)
+// compile compiles a device configuration, or returns the cached result, which the
+// caller must not change. The result's config has the same bytes.
+func compile(config []byte, opts interp.Options) (*compilation, error) {
 	compiled.Lock()
-	i := slices.IndexFunc(compiled.list, func(c *compilation) bool { return c.sum == sum && c.opts == opts })
-	c := &compilation{sum: sum, opts: opts}
+	i := slices.IndexFunc(compiled.list, func(c *compilation) bool { return c.opts == opts && bytes.Equal(c.config, config) })
+	c := &compilation{config: config, opts: opts}
 	if i >= 0 {
 		c = compiled.list[i]
 		compiled.list = slices.Delete(compiled.list, i, i+1)
@@ -54,7 +53,12 @@ func compile(config []byte, opts interp.Options) (*bmv2json.Program, *interp.Pro
 			c.prog, c.err = interp.Compile(c.json, opts)
 		}
 	})
-	return c.json, c.prog, c.err
+	if c.err != nil { // and is not worth its memory
+		compiled.Lock()
+		compiled.list = slices.DeleteFunc(compiled.list, func(x *compilation) bool { return x == c })
+		compiled.Unlock()
+	}
+	return c, c.err
 }
 
 // deviceData returns the BMv2 JSON of a device configuration. Older clients,

@@ -143,11 +143,13 @@ func bind(cfg *p4v1.ForwardingPipelineConfig, opts interp.Options) (*pipeline, e
 	if len(cfg.P4DeviceConfig) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "the configuration has no device configuration: this target takes BMv2 JSON")
 	}
-	json, prog, err := compile(cfg.P4DeviceConfig, opts)
+	c, err := compile(cfg.P4DeviceConfig, opts)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
-	b := &bindings{p: &pipeline{config: cfg, prog: prog, translations: map[string]*translation{}}, info: cfg.P4Info, json: json}
+	// The switches of a process share the bytes, too.
+	cfg = &p4v1.ForwardingPipelineConfig{P4Info: cfg.P4Info, P4DeviceConfig: c.config, Cookie: cfg.Cookie}
+	b := &bindings{p: &pipeline{config: cfg, prog: c.prog, translations: map[string]*translation{}}, info: cfg.P4Info, json: c.json}
 	b.bindPreambles()
 	b.bindActions()
 	b.bindProfiles()

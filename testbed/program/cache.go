@@ -8,6 +8,7 @@ import (
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
@@ -20,10 +21,11 @@ type Cache struct {
 }
 
 type compiled struct {
-	once sync.Once
-	json []byte
-	info *p4configv1.P4Info
-	err  error
+	once   sync.Once
+	json   []byte
+	info   *p4configv1.P4Info
+	cookie uint64
+	err    error
 }
 
 // BuildFor is the function BuildFor with the cache.
@@ -50,9 +52,10 @@ func (c *Cache) BuildFor(p *gen.Profile, target string) (*Program, error) {
 			return
 		}
 		one.json, one.info = bmv2json.Encode(out.Program), out.P4Info
+		one.cookie = controlplane.Pipeline{P4Info: one.info, Config: one.json}.ID()
 	})
 	if one.err != nil {
 		return nil, one.err
 	}
-	return &Program{Name: g.Name, P4: g.P4, Manifest: g.Manifest, JSON: one.json, P4Info: one.info}, nil
+	return &Program{Name: g.Name, P4: g.P4, Manifest: g.Manifest, JSON: one.json, P4Info: one.info, cookie: one.cookie}, nil
 }

@@ -23,6 +23,8 @@ type Program struct {
 	Manifest *manifest.Manifest
 	JSON     []byte // for BMv2 and softswitch; for TNA only softswitch
 	P4Info   *p4configv1.P4Info
+
+	cookie uint64 // of its pipeline, so that it is hashed once and not for every switch
 }
 
 // Load returns the built-in profile of a name or, if there is none, reads the file
@@ -96,5 +98,5 @@ func BuildFor(p *gen.Profile, target string) (*Program, error) { return new(Cach
 
 // Pipeline returns the pipeline that a controller sets.
 func (p *Program) Pipeline() controlplane.Pipeline {
-	return controlplane.Pipeline{P4Info: p.P4Info, Config: p.JSON}
+	return controlplane.Pipeline{P4Info: p.P4Info, Config: p.JSON, Cookie: p.cookie}
 }
