@@ -88,7 +88,7 @@ func dcqcnMarks(n int, link vtime.Rate, packet float64, d cc.DCQCN, interval vti
 
 func TestDCQCNSettlesAtItsFixedPoint(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a fifth of a second at 40 Gb/s")
+		t.Skip("SKIP with -short: simulates a fifth of a second at 40 Gb/s")
 	}
 	const rate, kmin, kmax, pmax = 40 * vtime.Gbps, 5e3, 200e3, 0.01
 	for _, n := range []int{2, 4} {
@@ -126,7 +126,7 @@ func TestDCQCNSettlesAtItsFixedPoint(t *testing.T) {
 // effect with a delay.
 func TestPCNKeepsItsQueueAndTheLinkBusy(t *testing.T) {
 	if testing.Short() {
-		t.Skip("fifty milliseconds at 40 Gb/s")
+		t.Skip("SKIP with -short: simulates 50 ms at 40 Gb/s")
 	}
 	const rate = 40 * vtime.Gbps
 	for _, n := range []int{2, 4, 8} {
@@ -160,7 +160,7 @@ func TestPCNKeepsItsQueueAndTheLinkBusy(t *testing.T) {
 // queue length and fairness.
 func TestControlsInTheSteadyState(t *testing.T) {
 	if testing.Short() {
-		t.Skip("thirty milliseconds at 40 Gb/s, for each control")
+		t.Skip("SKIP with -short: simulates 30 ms at 40 Gb/s for each congestion control")
 	}
 	const rate = 40 * vtime.Gbps
 	for _, c := range []struct {

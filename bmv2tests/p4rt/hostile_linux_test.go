@@ -45,7 +45,7 @@ func TestHostileClients(t *testing.T) {
 	}
 	total, err := time.ParseDuration(os.Getenv("HOSTILE"))
 	if err != nil || os.Geteuid() != 0 {
-		t.Skip("a measurement, as root: HOSTILE=10m")
+		t.Skip("SKIP: a measurement: set HOSTILE=10m, as root")
 	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "pauseless")

@@ -19,7 +19,7 @@ func TestTranslatedDeparser(t *testing.T) {
 		h := randomHeaders(rng)
 		p := h.prog
 		if p.native = p.translate(); p.native == nil {
-			t.Skip("programs are not translated on this platform")
+			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		if p.native.deparse[out].find == 0 {
 			continue

@@ -31,7 +31,7 @@ var interesting = []uint64{0, 1, 2, 5, 31, 63, 64, 65, 0x7f, 0x80, 0xff, 0xffff,
 func TestTranslation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	if (&Program{code: []instr{{op: iEnd}}}).translate() == nil {
-		t.Skip("programs are not translated on this platform")
+		t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 	}
 	seen := map[opcode]int{}
 	for range 500 {
@@ -307,7 +307,7 @@ func TestTranslatedClearing(t *testing.T) {
 		}
 		p.clears(set)
 		if p.native = p.translate(); p.native == nil {
-			t.Skip("programs are not translated on this platform")
+			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m := NewMachine(NewState(p, 1))
 		for i := range m.f {
@@ -371,7 +371,7 @@ func TestTranslatedQueueState(t *testing.T) {
 		m.restore(want)
 		restored := m.f
 		if p.native = p.translate(); p.native == nil {
-			t.Skip("programs are not translated on this platform")
+			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m.f = slices.Clone(before)
 		if m.saveNative(unsafe.Pointer(unsafe.SliceData(make(Saved, p.keptWords)))) {

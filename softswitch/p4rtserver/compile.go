@@ -33,8 +33,8 @@ type compilation struct {
 // keepCompiled is the size of the cache: more programs than an experiment has.
 const keepCompiled = 8
 
-// compile compiles a device configuration, or returns the cached result, which the
-// caller must not change. The result's config has the same bytes.
+// compile compiles a device configuration, or returns the cached result, whose config
+// has the same bytes. The caller must change neither the result nor the configuration.
 func compile(config []byte, opts interp.Options) (*compilation, error) {
 	compiled.Lock()
 	i := slices.IndexFunc(compiled.list, func(c *compilation) bool { return c.opts == opts && bytes.Equal(c.config, config) })

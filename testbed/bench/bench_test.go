@@ -92,7 +92,7 @@ func TestRatios(t *testing.T) {
 	}
 	rounds, _ := strconv.Atoi(os.Getenv("BENCH"))
 	if rounds == 0 {
-		t.Skip("takes minutes: `make bench`, or BENCH=rounds")
+		t.Skip("SKIP: a measurement that takes minutes: `make bench`, or BENCH=rounds")
 	}
 	var jobs []job
 	for _, r := range ratios {

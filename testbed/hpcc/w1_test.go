@@ -93,7 +93,7 @@ func referenceHash(t *topo.Topology, ip []byte, seed uint32) uint32 {
 // tenth between seeds, so the test uses three.
 func TestW1AgreesWithTheSimulator(t *testing.T) {
 	if testing.Short() {
-		t.Skip("six million traversals, three times")
+		t.Skip("SKIP with -short: simulates six million switch traversals, three times")
 	}
 	const runs = 3
 	var fct, slowdown, tail float64
