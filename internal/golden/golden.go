@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// update is set by `make golden`: write the files instead of comparing.
-var update = os.Getenv("UPDATE_GOLDEN") == "1"
+// Update is set by `make golden`: write the files instead of comparing.
+var Update = os.Getenv("UPDATE_GOLDEN") == "1"
 
 // Check fails the test if got differs from the golden file, and prints the first
 // line that differs. Under `make golden` it writes the file.
 func Check(t *testing.T, file string, got []byte) {
 	t.Helper()
-	if update {
+	if Update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			t.Fatal(err)
 		}

@@ -150,7 +150,7 @@ gives no value. No parameter is tuned for a single figure. If our results refute
 ## By paper
 
 The numbers of claims that hold, are refuted, and are open (inconclusive). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
-causes. "Refuted" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, or of half of the paper's. So a claim can hold although the effect is smaller than in the paper
+causes. "Refuted" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run. So a claim can hold although the effect is smaller than in the paper
 ([experiments.md](experiments.md#claims)).
 
 | paper | scale | with a number: hold | refuted | open | others: hold | refuted | open |

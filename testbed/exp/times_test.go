@@ -9,6 +9,8 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"github.com/pauseless/pauseless/internal/golden"
 )
 
 // The times in the binary are those of times.txt. The bytes of the packed file are
@@ -23,7 +25,7 @@ func TestTimesArePackedAsTheyAre(t *testing.T) {
 			return
 		}
 	}
-	if os.Getenv("UPDATE_GOLDEN") != "1" {
+	if !golden.Update {
 		t.Fatal("times.txt.gz does not have times.txt: run `make golden` and commit")
 	}
 	var b bytes.Buffer

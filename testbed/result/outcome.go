@@ -448,8 +448,19 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		lo, hi = -hi, -lo
 	}
 	down, up := difference.High < 0, difference.Low > 0
+	gain := -difference.Low
 	if key == "more" {
 		down, up = up, down
+		gain = difference.High
+	}
+	counts := isCount(metric) && !isNumber
+	some := 0 // runs with any event, if the claim is that there is none
+	if key == "less" && number == 1 && isNumber && isCount(metric) {
+		for _, x := range a {
+			if x > 0 {
+				some++
+			}
+		}
 	}
 	switch missing := o.missing(cells, metric); {
 	case missing > 0:
@@ -459,8 +470,12 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		if len(a) == 1 {
 			j.Why = "one seed; an interval needs two"
 		}
+	case some > 0:
+		j.Verdict, j.Why = Refuted, fmt.Sprintf("some in %d of %d runs", some, len(a))
 	case key == "same" && lo >= -within && hi <= within:
 		j.Verdict = Holds
+	case key == "same" && counts && difference.Low > -1 && difference.High < 1:
+		j.Verdict, j.Why = Holds, "less than one a run"
 	case key == "same" && (lo > within || hi < -within):
 		j.Verdict = Refuted
 	case key == "same":
@@ -476,6 +491,14 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		}
 	case lo > -c.half():
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more, half of the paper's", 100*c.half())
+	case counts && gain < 1:
+		j.Verdict, j.Why = Refuted, "no gain of one a run"
+	case signTest(d) != 0:
+		j.Verdict = Refuted
+		if signTest(d) < 0 == (key == "less") {
+			j.Verdict = Holds
+		}
+		j.Why = "by the sign test"
 	case math.IsInf(lo, 0):
 		j.Why = "too few seeds to tell the base from zero"
 	default:
@@ -523,6 +546,12 @@ func (o *Outcome) Wanting() []int {
 		}
 	}
 	return slices.Sorted(maps.Keys(want))
+}
+
+// isCount reports whether a metric counts events of a run.
+func isCount(metric string) bool {
+	base, _, _ := strings.Cut(metric, ".")
+	return counted[base] || base == "overflowed" || base == "dropped"
 }
 
 // counted are metrics that take "fewer" in a sentence, not "less".

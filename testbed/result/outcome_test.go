@@ -42,6 +42,8 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 	none := [2][]float64{{0, 0, 0}, {0, 0, 0}}
 	rare := [2][]float64{{0, 3, 0}, {0, 3, 0}} // equal, though the interval of the mean includes zero
 	nothing := [2][]float64{{0, 0, 0}, {5, 7, 6}}
+	few := [2][]float64{{0, 1, 0, 0, 0}, {0, 0, 0, 0, 0}}
+	tail := [2][]float64{{9, 8, 9, 7, 8, 9, 8, 9}, {10, 11, 10, 12, 9, 10, 12, 90000}} // the base's interval includes zero
 	one := [2][]float64{{60}, {100}}
 	stuck := [2][]float64{{60, -1, 58}, {100, 103, 97}}
 	for _, c := range []struct {
@@ -66,6 +68,14 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 		{none, Claim{Less: "pause_frames"}, Refuted, ""},
 		{rare, Claim{Less: "pause_frames"}, Refuted, "no gain of 10 % or more"},
 		{rare, Claim{Same: "pause_frames"}, Holds, ""},
+		{few, Claim{Less: "pause_frames"}, Refuted, "no gain of one a run"},
+		{few, Claim{More: "pause_frames"}, Refuted, "no gain of one a run"},
+		{few, Claim{Same: "pause_frames"}, Holds, "less than one a run"},
+		{few, Claim{Less: "p99_fct_us"}, Inconclusive, "too few seeds"}, // a time has no unit that counts
+		{few, Claim{Less: "pause_frames", Than: "1"}, Refuted, "some in 1 of 5 runs"},
+		{tail, Claim{Less: "p99_fct_us"}, Holds, "by the sign test"},
+		{tail, Claim{More: "p99_fct_us"}, Refuted, "by the sign test"},
+		{tail, Claim{Same: "p99_fct_us"}, Inconclusive, "wider than the margin"},
 		{nothing, Claim{Less: "pause_frames"}, Holds, ""},
 		{one, Claim{Less: "p99_fct_us"}, Inconclusive, "one seed"},
 		{stuck, Claim{Less: "p99_fct_us"}, Inconclusive, "1 of its runs did not finish"},

@@ -112,3 +112,31 @@ func RatioInterval(a, b []float64, p float64) Interval {
 	root := math.Sqrt(max(y*y-x*z, 0))
 	return Interval{ma / mb, (y - root) / x, (y + root) / x}
 }
+
+// signTest returns the sign that most differences have if the sign test rejects,
+// with error probability 1 %, that both signs are equally likely; otherwise 0.
+// Zeros are left out.
+func signTest(d []float64) int {
+	var below, above int
+	for _, x := range d {
+		switch {
+		case x < 0:
+			below++
+		case x > 0:
+			above++
+		}
+	}
+	n, few := below+above, min(below, above)
+	if n == 0 {
+		return 0
+	}
+	// The probability that at most few of n fair coins show heads.
+	p := mathext.RegIncBeta(float64(n-few), float64(few+1), 0.5)
+	switch {
+	case 2*p > 0.01:
+		return 0
+	case below > above:
+		return -1
+	}
+	return 1
+}

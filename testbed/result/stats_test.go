@@ -64,3 +64,26 @@ func TestRatioToZeroIsUnbounded(t *testing.T) {
 		t.Errorf("zero over five: %v, want zero with an interval of zero", r)
 	}
 }
+
+// The probabilities of a binomial distribution: 2·(1)/2^8 = 0.0078,
+// 2·(1+9)/2^9 = 0.039, 2·(1+12)/2^12 = 0.0063.
+func TestSignTest(t *testing.T) {
+	for _, c := range []struct {
+		below, zero, above, want int
+	}{{0, 0, 0, 0}, {7, 0, 0, 0}, {8, 0, 0, -1}, {0, 9, 8, 1}, {8, 0, 1, 0}, {11, 3, 1, -1}, {300, 0, 400, 1}, {340, 0, 360, 0}, {2900, 0, 3000, 0}, {2500, 0, 3000, 1}} {
+		var d []float64
+		for i := range c.below + c.zero + c.above {
+			x := -1.0
+			if i >= c.below {
+				x = 0
+			}
+			if i >= c.below+c.zero {
+				x = 2
+			}
+			d = append(d, x)
+		}
+		if got := signTest(d); got != c.want {
+			t.Errorf("%d below, %d equal, %d above: %d, want %d", c.below, c.zero, c.above, got, c.want)
+		}
+	}
+}
