@@ -79,6 +79,7 @@ var _ architecture = (*tna)(nil)
 func newTNA(s *Switch, st *interp.State) *tna {
 	a := &tna{s: s, m: interp.NewMachine(st)}
 	a.m.DropPort = noPort
+	s.tm.Reads(true, true)
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	const in, out = "ingress_intrinsic_metadata_", "egress_intrinsic_metadata_"
 	for _, f := range []struct {

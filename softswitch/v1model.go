@@ -85,6 +85,7 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	case "bytes":
 		a.depthUnit = bytes
 	}
+	s.tm.Reads(a.readsEnqDepth, a.depthUnit == cells)
 	return a
 }
 
@@ -143,25 +144,28 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 			s.drop(p, DropLoop)
 			return
 		}
-		length := p.Frame.Len()
-		m.Start(p.Frame, length)
-		if instance == instanceNormal {
-			m.Set(a.ingressPort, uint64(s.numbers[p.In]))
-			if a.readsIngressTime {
-				m.Set(a.ingressTime, a.units(m.Now))
-			}
-		} else {
-			m.SetList(list, a.list)
-		}
-		m.Set(a.packetLength, uint64(length))
-		m.Set(a.instanceType, instance)
 		s.stats.Processed++
-		m.Parse()
-		m.Set(a.parserError, uint64(m.Ask.ParserError))
-		if m.Ask.ChecksumError {
-			m.Set(a.checksumError, 1)
+		length, through := p.Frame.Len(), false
+		if instance == instanceNormal {
+			var time uint64
+			if a.readsIngressTime {
+				time = a.units(m.Now)
+			}
+			through = m.Arrive(p.Frame, length, uint64(s.numbers[p.In]), time)
+		} else {
+			m.Start(p.Frame, length)
+			m.SetList(list, a.list)
+			m.Set(a.packetLength, uint64(length))
+			m.Set(a.instanceType, instance)
+			m.Parse()
 		}
-		m.Ingress()
+		if !through {
+			m.Set(a.parserError, uint64(m.Ask.ParserError))
+			if m.Ask.ChecksumError {
+				m.Set(a.checksumError, 1)
+			}
+			m.Ingress()
+		}
 		if !m.Ask.Any {
 			a.forward(p) // the usual packet
 			return
@@ -318,7 +322,13 @@ func (a *v1model) egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	m.Set(a.egressPort, uint64(p.Port))
 	m.Set(a.egressSpec, uint64(s.cfg.DropPort)+1)
 	m.Set(a.packetLength, uint64(m.Length()))
-	m.Egress()
+	if m.Depart() {
+		if s.internal(int(p.Out)) {
+			s.drop(p, DropPort)
+			return tm.Drop
+		}
+		return tm.Send
+	}
 	if m.Ask.Any && m.Ask.Clone {
 		a.cloneEgress(p)
 	}

@@ -27,9 +27,13 @@ type gap struct{ stay, from, by int }
 // headers are the parsed ones, at the same offsets, it writes only fields that
 // the program may have changed.
 func (m *Machine) deparse(gress int) {
-	if m.deparseNative(gress) {
-		return
+	if !m.deparseNative(gress) {
+		m.writeHeaders(gress)
 	}
+}
+
+// writeHeaders is deparse without code.
+func (m *Machine) writeHeaders(gress int) {
 	list := m.prog.deparse[gress]
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
 	payload := int(m.f[m.prog.sys+sysPayload])

@@ -40,32 +40,57 @@ func FuzzProgram(f *testing.F) {
 		if err != nil {
 			t.Fatalf("without translation: %v", err)
 		}
-		want := runFuzzed(plain, data, false)
-		for _, held := range []bool{false, true} {
-			if got := runFuzzed(interpreted, data, held); got != want {
-				t.Fatalf("with the optimiser (state stays in the machine: %v)\n%s\nwithout\n%s", held, got, want)
+		want := runFuzzed(plain, data, saved)
+		for _, way := range []way{saved, held, chained} {
+			if got := runFuzzed(interpreted, data, way); got != want {
+				t.Fatalf("with the optimiser, %s\n%s\nwithout\n%s", way, got, want)
 			}
-			if got := runFuzzed(prog, data, held); got != want {
-				t.Fatalf("translated (state stays in the machine: %v)\n%s\nwithout\n%s", held, got, want)
+			if got := runFuzzed(prog, data, way); got != want {
+				t.Fatalf("translated, %s\n%s\nwithout\n%s", way, got, want)
 			}
 		}
 	})
 }
 
-// runFuzzed runs packets and returns everything observable. With held the
-// machine continues in egress without saving the packet.
-func runFuzzed(prog *Program, data []byte, held bool) string {
+// way is how packets pass from phase to phase.
+type way string
+
+const (
+	saved   way = "each phase for itself, and packets are saved between ingress and egress"
+	held    way = "each phase for itself, and the state stays in the machine"
+	chained way = "by Arrive and Depart"
+)
+
+// runFuzzed runs packets and returns everything observable.
+func runFuzzed(prog *Program, data []byte, how way) string {
 	var seen strings.Builder
 	m := NewMachine(NewState(prog, 1))
+	m.DropPort = 1
+	parserError, _ := prog.Field("standard_metadata.parser_error")
+	checksumError, _ := prog.Field("standard_metadata.checksum_error")
 	for i := range prog.guesses {
 		prog.guesses[i].key(data)
 	}
 	for _, elided := range []int{0, 100} {
 		frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: int32(elided)}
-		m.Start(frame, frame.Len())
-		m.Parse()
-		m.Ingress()
-		fmt.Fprintf(&seen, "%+v\n", m.Ask)
+		const port, time = 3, 1 << 20
+		if how == chained && prog.arch != &tna {
+			if !m.Arrive(frame, frame.Len(), port, time) {
+				m.Set(parserError, uint64(m.Ask.ParserError))
+				m.Set(checksumError, bit(m.Ask.ChecksumError))
+				m.Ingress()
+			}
+		} else {
+			m.Start(frame, frame.Len())
+			m.Set(m.arrives.length, uint64(frame.Len()))
+			m.Set(m.arrives.port, port)
+			m.Set(m.arrives.time, time)
+			m.Parse()
+			m.Set(parserError, uint64(m.Ask.ParserError))
+			m.Set(checksumError, bit(m.Ask.ChecksumError))
+			m.Ingress()
+		}
+		fmt.Fprintf(&seen, "%+v, %d bytes\n", m.Ask, m.Length())
 		if prog.arch == &tna {
 			m.DeparseIn()
 			m.EmitIn()
@@ -75,31 +100,43 @@ func runFuzzed(prog *Program, data []byte, held bool) string {
 			m.DeparseOut()
 			m.EmitOut()
 		} else {
-			var saved Saved
-			if held {
-				m.Continue()
+			var state Saved
+			if how == saved {
+				state = m.Save(nil)
+				m.Resume(frame, state)
 			} else {
-				saved = m.Save(nil)
-				m.Resume(frame, saved)
+				m.Continue()
 			}
-			m.Egress()
+			finished := false
+			if how == chained {
+				finished = m.Depart()
+			} else {
+				m.Egress()
+			}
 			if m.Ask.Clone { // the copy goes through egress, too
 				whole := m.SaveAll(nil)
 				m.ResetMetadata()
-				saved = m.Save(saved)
+				state = m.Save(state)
 				copied := &packet.Frame{Data: append([]byte(nil), frame.Data...), Elided: frame.Elided}
-				m.Resume(copied, saved)
+				m.Resume(copied, state)
 				m.Egress()
 				m.Finish()
 				fmt.Fprintf(&seen, "%x +%d\n", copied.Data, copied.Elided)
 				m.ResumeAll(frame, whole)
 			}
-			m.Finish()
+			if !finished {
+				m.Finish()
+			} else if m.Get(m.arrives.egressSpec) == m.DropPort || m.Ask.Any {
+				seen.WriteString("Depart has finished a packet that egress drops, or that Go has requests of\n")
+			}
 		}
 		fmt.Fprintf(&seen, "%+v\n%x +%d\n", m.Ask, frame.Data, frame.Elided)
 	}
 	for _, r := range m.state.Registers {
 		fmt.Fprintln(&seen, r.cells)
+	}
+	for _, c := range m.state.Counters {
+		fmt.Fprintln(&seen, c.Cells)
 	}
 	return seen.String()
 }

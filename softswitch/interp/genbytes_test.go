@@ -75,7 +75,7 @@ func TestSelectionByBytes(t *testing.T) {
 			if len(data) > 0 {
 				data[0] = 0
 			}
-			got, want := runFuzzed(fast, data, false), runFuzzed(plain, data, false)
+			got, want := runFuzzed(fast, data, chained), runFuzzed(plain, data, saved)
 			if got != want {
 				t.Fatalf("by bytes\n%s\nby fields\n%s\nof %x, program\n%s", got, want, data, bmv2json.Encode(l.json))
 			}

@@ -47,6 +47,13 @@ type Machine struct {
 	steps                  int
 	parseEnd               int32 // of the current parser
 	ahead                  ahead
+	// chain is 1 if code may continue with the next phase, which sets it to 0. See
+	// Arrive, from which arrival is.
+	chain   int
+	arrival arrival
+	arrives arrivalFields
+	// found is what the code of a deparser found: see deparser.
+	found int
 }
 
 // Requests are the requests of a pipeline.
@@ -69,7 +76,7 @@ type Requests struct {
 // NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
-	m := &Machine{prog: p, state: s, tables: s.Tables, phases: p.phases(), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1,
+	m := &Machine{prog: p, state: s, tables: s.Tables, phases: p.phases(), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.arrivalFields(),
 		valid: make([]int32, max(len(p.deparse[in]), len(p.deparse[out])))}
 	copy(m.f[p.constBase:], p.consts)
 	m.narrow = make([][]uint64, len(s.Registers))
@@ -248,6 +255,11 @@ func (m *Machine) Finish() {
 		m.run(&m.phases.finish[out])
 	}
 	m.deparse(out)
+	m.truncated()
+}
+
+// truncated cuts off what the program truncates.
+func (m *Machine) truncated() {
 	if t := *m.sys(sysTruncate); t != 0 {
 		m.frame.Truncate(int(t - 1))
 	}

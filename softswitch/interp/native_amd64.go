@@ -28,6 +28,7 @@ type native struct {
 	// none.
 	save, restore int32
 	clear         uintptr // address of the code that clears slots for a new packet
+	arrive        uintptr // of that which begins one and continues with the parser
 	deparse       [gresses]deparser
 }
 
@@ -81,6 +82,9 @@ func (p *Program) translate() *native {
 		t.labels[i] = t.Label()
 	}
 	n := &native{address: make([]uintptr, len(p.code))}
+	for g := range p.deparse {
+		t.deparses[g], t.finds[g] = emits(p.deparse[g]), t.Label()
+	}
 	t.address = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(n.address))))
 	var entries []int
 	returned := true // the instruction before was executed by Go
@@ -92,11 +96,12 @@ func (p *Program) translate() *native {
 		t.Place(t.labels[i])
 		i, returned = t.instruction(i)
 	}
+	n.arrive = t.arriving()
 	t.placeStubs()
 	n.save, n.restore = t.saving(), t.restoring()
 	n.clear = t.clearing()
 	for g := range p.deparse {
-		n.deparse[g] = t.deparsing(p.deparse[g])
+		n.deparse[g] = t.deparsing(g)
 	}
 	t.Finish()
 	code, err := syscall.Mmap(-1, 0, max(1, len(t.Code)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -113,7 +118,7 @@ func (p *Program) translate() *native {
 	for _, i := range entries {
 		n.address[i] = start + uintptr(t.Position(t.labels[i]))
 	}
-	n.clear += start
+	n.clear, n.arrive = n.clear+start, n.arrive+start
 	for g := range n.deparse {
 		if d := &n.deparse[g]; d.find != 0 {
 			d.find, d.place = start+d.find, start+d.place
@@ -184,6 +189,9 @@ type translator struct {
 	// bound has the slots with an offset of a header that is known to exist, and of
 	// how many bytes.
 	bound map[slot]int
+	// deparses is true for deparsers that have code, which begins at finds.
+	deparses [gresses]bool
+	finds    [gresses]asm.Label
 }
 
 var cursor = asm.At(machine, int32(unsafe.Offsetof(Machine{}.cur)))
@@ -411,7 +419,7 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 	in := &t.prog.code[i]
 	switch in.op {
 	case iEnd:
-		t.give(-1)
+		t.end(i)
 
 	case iMov, iMovs:
 		switch c, constant := t.constant(in.a); {

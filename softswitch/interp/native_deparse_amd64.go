@@ -15,13 +15,13 @@ import (
 //
 // The code at find compares the valid headers with the parsed ones. If they are the
 // same, it writes the changed fields over the packet's bytes. If bytes have to move,
-// it returns toMove: Go moves them and enters at place, which writes changed fields
-// and new headers. What shift cannot do either is toRewrite.
+// it sets Machine.found to toMove: Go moves them and enters at place, which writes
+// changed fields and new headers. What shift cannot do either is toRewrite.
 type deparser struct{ find, place uintptr }
 
 const (
 	toMove    = 1
-	toRewrite = 2
+	toRewrite = 2 // Machine.found is 0 if nothing is to be done
 )
 
 func (n *native) deparser(gress int) (d deparser) {
@@ -37,14 +37,24 @@ func (m *Machine) deparseNative(gress int) bool {
 	if d.find == 0 {
 		return false
 	}
-	switch enter(d.find, m) {
-	case toMove:
+	enter(d.find, m)
+	return m.place(gress)
+}
+
+// place does what is left to do after the code at find. It returns false if all
+// headers have to be written again.
+func (m *Machine) place(gress int) bool {
+	if m.found == toMove {
 		m.move(m.gap.from, m.gap.by)
-		enter(d.place, m)
-	case toRewrite:
-		return false
+		enter(m.phases.deparse[gress].place, m)
 	}
-	return true
+	return m.found != toRewrite
+}
+
+// conclude sets Machine.found and returns to Go.
+func (t *translator) conclude(found int32) {
+	t.StoreImm(asm.At(machine, int32(unsafe.Offsetof(Machine{}.found))), found)
+	t.give(-1)
 }
 
 // Registers of a deparser. Between find and the stores, stayed, moved and by are in
@@ -60,20 +70,26 @@ const (
 	window  = asm.R12
 )
 
-// deparsing emits the code of a deparser, and returns its positions if there is any.
-func (t *translator) deparsing(list []emitted) (d deparser) {
-	for i := range list {
-		h := list[i].h
+// emits reports whether there is code for a deparser of these headers.
+func emits(list []emitted) bool {
+	return !slices.ContainsFunc(list, func(e emitted) bool {
 		slow := func(m move) bool { return m.kind == moveSlow }
-		if !h.simple || h.typ.varbit >= 0 || len(h.typ.stores) > 31 || slices.ContainsFunc(h.typ.stores, slow) {
-			return d
-		}
+		return !e.h.simple || e.h.typ.varbit >= 0 || len(e.h.typ.stores) > 31 || slices.ContainsFunc(e.h.typ.stores, slow)
+	})
+}
+
+// deparsing emits the code of a deparser, and returns its positions if there is any.
+func (t *translator) deparsing(g int) (d deparser) {
+	list := t.prog.deparse[g]
+	if !t.deparses[g] {
+		return d
 	}
 	store, rewrite := t.Label(), t.Label()
 	d.find = uintptr(len(t.Code))
+	t.Place(t.finds[g])
 	t.find(list, store, rewrite)
 	t.Place(rewrite)
-	t.give(toRewrite)
+	t.conclude(toRewrite)
 
 	d.place = uintptr(len(t.Code))
 	t.Load(8, made, gapField(unsafe.Offsetof(gap{}.stay)))
@@ -84,7 +100,7 @@ func (t *translator) deparsing(list []emitted) (d deparser) {
 	for i := range list {
 		t.store(list[i].h)
 	}
-	t.give(0)
+	t.conclude(0)
 	return d
 }
 
@@ -165,7 +181,7 @@ func (t *translator) find(list []emitted, store, rewrite asm.Label) {
 	t.Store(8, gapField(unsafe.Offsetof(gap{}.stay)), stayed)
 	t.Store(8, gapField(unsafe.Offsetof(gap{}.from)), moved)
 	t.Store(8, gapField(unsafe.Offsetof(gap{}.by)), made)
-	t.give(toMove)
+	t.conclude(toMove)
 }
 
 func gapField(at uintptr) asm.Mem {

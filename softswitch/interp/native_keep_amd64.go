@@ -45,12 +45,16 @@ func (n *native) clearing() uintptr {
 // clearing emits the code that clears slots for a new packet, and returns its position.
 func (t *translator) clearing() uintptr {
 	at := len(t.Code)
+	t.clear()
+	t.Return()
+	return uintptr(at)
+}
+
+func (t *translator) clear() {
 	t.ZeroPair()
 	for _, s := range t.prog.pairs {
 		t.StorePair(mem(s))
 	}
-	t.Return()
-	return uintptr(at)
 }
 
 // fewSlots is the number of slots up to which Go copies them as fast as code that

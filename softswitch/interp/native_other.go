@@ -18,10 +18,14 @@ func (m *Machine) restoreNative(unsafe.Pointer) bool { return false }
 
 func (m *Machine) deparseNative(int) bool { return false }
 
+func (m *Machine) place(int) bool { return false }
+
 // deparser has the addresses of the code of a deparser.
 type deparser struct{}
 
 func (n *native) clearing() uintptr { return 0 }
+
+func (n *native) arriving() uintptr { return 0 }
 
 func (n *native) entry(int32) uintptr { return 0 }
 

@@ -24,13 +24,13 @@ type phase struct {
 
 // phases are the phases of a program, and the code of its deparsers and of Start.
 type phases struct {
-	clear                   uintptr
+	clear, arrive           uintptr
 	parse, pipeline, finish [gresses]phase
 	deparse                 [gresses]deparser
 }
 
 func (p *Program) phases() (s phases) {
-	s.clear = p.native.clearing()
+	s.clear, s.arrive = p.native.clearing(), p.native.arriving()
 	for g := range gresses {
 		s.parse[g], s.pipeline[g], s.finish[g] = p.phase(p.parse[g]), p.phase(p.pipeline[g]), p.phase(p.finish[g])
 		s.deparse[g] = p.native.deparser(g)

@@ -127,10 +127,12 @@ type Depth struct {
 // CellBytes is the size of a buffer cell.
 const CellBytes = manifest.CellBytes
 
-func (d *Depth) add(size int64, sign int) {
+func (d *Depth) add(size int64, sign int, cells bool) {
 	d.Packets += sign
 	d.Bytes += int64(sign) * size
-	d.Cells += int64(sign) * int64((uint64(size)+CellBytes-1)/CellBytes)
+	if cells {
+		d.Cells += int64(sign) * int64((uint64(size)+CellBytes-1)/CellBytes)
+	}
 }
 
 // Verdict is the Handler's decision on a packet that has left its queue.
@@ -185,6 +187,7 @@ type Manager struct {
 	running       bool
 	watch         Watcher
 	inUse         uint8 // classes that had packets, or accounts
+	found, cells  bool  // see Reads
 }
 
 // Watcher is notified of changes; nil functions are not called.
@@ -315,6 +318,10 @@ func (m *Manager) Attach(s vtime.Scheduler) { m.sched = s }
 // Watch sets the watcher.
 func (m *Manager) Watch(w Watcher) { m.watch = w }
 
+// Reads says whether the program reads the depths that packets found (Packet.Depth),
+// and depths in cells. What it does not read is not kept. The queues are empty.
+func (m *Manager) Reads(found, cells bool) { m.found, m.cells = found, cells }
+
 // Get returns an empty packet.
 func (m *Manager) Get() *Packet {
 	p := m.free
@@ -374,7 +381,9 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	}
 	m.inUse |= bit(q) | bit(class)
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), now, int32(size), nil
-	p.depth = qu.depth.short()
+	if m.found {
+		p.depth = qu.depth.short()
+	}
 	if qu.tail == nil {
 		qu.head = p
 		o.filled |= bit(q)
@@ -382,7 +391,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		qu.tail.next = p
 	}
 	qu.tail = p
-	qu.depth.add(size, 1)
+	qu.depth.add(size, 1, m.cells)
 	qu.maxPackets = max(qu.maxPackets, int64(qu.depth.Packets))
 	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
 	if m.watch.Queue != nil {
@@ -555,7 +564,7 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 		// cache.
 		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
 	}
-	qu.depth.add(int64(p.size), -1)
+	qu.depth.add(int64(p.size), -1, o.m.cells)
 	if !o.own {
 		o.m.used -= int64(p.size)
 	}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import "github.com/pauseless/pauseless/internal/packet"
+
+// For most packets of a v1model program, Go has nothing to do between parser and
+// ingress, nor between egress and deparser. Arrive and Depart are for these: code
+// that is translated continues with the next phase itself, which saves returning
+// to Go and entering again.
+
+// arrival is the metadata of a packet that arrives, from which Arrive's code sets
+// fields.
+type arrival struct{ length, port, time uint64 }
+
+// arrivalFields are these fields, and the one that says whether egress drops the
+// packet.
+type arrivalFields struct{ length, port, time, egressSpec Field }
+
+func (p *Program) arrivalFields() (a arrivalFields) {
+	a.length, _ = p.Field("standard_metadata.packet_length")
+	a.port, _ = p.Field("standard_metadata.ingress_port")
+	a.time, _ = p.Field("intrinsic_metadata.ingress_global_timestamp")
+	a.egressSpec, _ = p.Field("standard_metadata.egress_spec")
+	return a
+}
+
+// Arrive does what Start, Set, Parse and Ingress do for a packet of a v1model
+// program that was received on a port, in bytes, at a time in the program's unit.
+// It returns false if ingress is still to be done, after the caller has set
+// parser_error and checksum_error.
+func (m *Machine) Arrive(f *packet.Frame, length int, port, time uint64) bool {
+	if m.phases.arrive == 0 {
+		m.Start(f, length)
+		m.Set(m.arrives.length, uint64(length))
+		m.Set(m.arrives.port, port)
+		m.Set(m.arrives.time, time)
+		m.Parse()
+		return false
+	}
+	m.frame, m.data, m.cur = f, f.Data, 0
+	m.Ask = Requests{ParserError: m.prog.errNone}
+	m.steps, m.parseEnd = 0, m.prog.parseEnd[in]
+	m.arrival, m.chain = arrival{uint64(length), port & m.arrives.port.Max, time & m.arrives.time.Max}, 1
+	if r := enter(m.phases.arrive, m); r >= 0 {
+		m.assist(r)
+	}
+	if m.chain == 0 {
+		return true
+	}
+	m.chain = 0
+	*m.sys(sysPayload) = uint64(m.cur)
+	return false
+}
+
+// Depart does what Egress and Finish do for a packet of a v1model program. It
+// returns false if Finish is still to be done, because the program has requests,
+// drops the packet, or updates checksums.
+func (m *Machine) Depart() bool {
+	m.chain = 1
+	m.run(&m.phases.pipeline[out])
+	if m.chain != 0 {
+		m.chain = 0
+		return false
+	}
+	if !m.place(out) {
+		m.writeHeaders(out)
+	}
+	m.truncated()
+	return true
+}
