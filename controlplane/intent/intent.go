@@ -50,7 +50,7 @@ func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{schema: s, topo: t, node: &t.Nodes[node], manifest: m, options: o}
+	b := &builder{schema: s, topo: t, node: &t.Nodes[node], manifest: m, options: o, ofPorts: map[portNetwork][]schema.Arg{}}
 	if err := b.checkThresholds(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
@@ -100,6 +100,7 @@ type builder struct {
 	nextHops []nextHops   // by leaf
 	longest  int          // path between leaves, in links; zero until hops computes it
 	sessions map[int]bool // existing clone sessions
+	ofPorts  map[portNetwork][]schema.Arg
 
 	replication, entries []*p4v1.Entity
 	err                  error

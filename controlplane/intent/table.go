@@ -86,14 +86,36 @@ func (b *builder) portEntry(t *manifest.Table, port int) {
 			match = append(match, schema.Eq(f.Name, port))
 		}
 	}
-	values := b.nodeValues()
-	values["port.path"] = float64(b.path(port))
+	b.add(schema.Entry{Table: t.Name, Match: match, Action: t.Action, Args: b.portArguments(t, port)})
+}
+
+// portNetwork is what a table's arguments depend on, beside the switch.
+type portNetwork struct {
+	table       string
+	network     manifest.Network
+	path, relay int // of the port, if formulas use them
+}
+
+// portArguments returns the arguments for a port. Most ports of a switch have
+// the same.
+func (b *builder) portArguments(t *manifest.Table, port int) []schema.Arg {
+	key := portNetwork{table: t.Name, network: b.port(port)}
 	for _, a := range t.Args {
+		if strings.Contains(string(a.Value), "port.path") {
+			key.path = b.path(port)
+		}
 		if strings.Contains(string(a.Value), "port.relay") {
-			values["port.relay"] = float64(b.relay(port))
+			key.relay = b.relay(port)
 		}
 	}
-	b.add(schema.Entry{Table: t.Name, Match: match, Action: t.Action, Args: b.arguments(t, b.port(port), values)})
+	args, ok := b.ofPorts[key]
+	if !ok {
+		values := b.nodeValues()
+		values["port.path"], values["port.relay"] = float64(key.path), float64(key.relay)
+		args = b.arguments(t, key.network, values)
+		b.ofPorts[key] = args
+	}
+	return args
 }
 
 // nodeValues returns the switch's values for formulas. A warning from a leaf

@@ -201,13 +201,18 @@ func (t *LPM32) paintRange(slot uint32, below int, first, last uint32, p *paint)
 // paintAll paints the slots for the keys of a prefix.
 func (t *LPM32) paintAll(prefix uint32, length int, p *paint) {
 	last := prefix | uint32(uint64(1)<<(32-length)-1)
-	for i := prefix >> 16; i <= last>>16; i++ {
-		from, to := uint32(0), uint32(0xffff)
-		if length > 16 {
-			from, to = prefix&0xffff, last&0xffff
+	if length <= 16 {
+		roots := t.roots[prefix>>16 : last>>16+1]
+		for i, slot := range roots {
+			if slot&isNode == 0 {
+				roots[i] = t.paintSlot(slot, p)
+			} else {
+				roots[i] = t.paintRange(slot, 16, 0, 0xffff, p)
+			}
 		}
-		t.roots[i] = t.paintRange(t.roots[i], 16, from, to, p)
+		return
 	}
+	t.roots[prefix>>16] = t.paintRange(t.roots[prefix>>16], 16, prefix&0xffff, last&0xffff, p)
 }
 
 func (t *LPM32) prefix(m *Match) uint32 {
