@@ -49,7 +49,7 @@ func (t *Exact32) LookupAll(keys []uint64, entries []uint32) {
 // LookupAll is like Exact's.
 func (t *LPM32) LookupAll(keys []uint64, entries []uint32) {
 	for i, key := range keys {
-		entries[i] = t.roots[uint32(key)<<(32-t.width)>>16]
+		entries[i] = t.second(uint32(key) << (32 - t.width))
 	}
 	for shift := 8; shift >= 0; shift -= 8 {
 		var at [Batch]uint32 // of runs in the memory of nodes
