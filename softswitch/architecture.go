@@ -5,7 +5,6 @@ package softswitch
 import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/packet"
-	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/tm"
 )
@@ -19,8 +18,8 @@ type architecture interface {
 	arrive(p *tm.Packet)
 	// reenter processes a packet that egress recirculated.
 	reenter(p *tm.Packet)
-	// egress processes a packet that leaves its queue now, up to the deparser.
-	egress(p *tm.Packet, now vtime.Time) tm.Verdict
+	// Egress processes a packet that leaves its queue now, up to the deparser.
+	tm.Program
 }
 
 // newArchitecture returns the architecture of the state's program.

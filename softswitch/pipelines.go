@@ -61,7 +61,7 @@ func (x *Pipelines) Ingress(port int, f *packet.Frame) []*tm.Packet {
 // at dequeueing. If it recirculates, the caller calls Reenter next.
 func (x *Pipelines) Egress(p *tm.Packet, ahead, behind tm.Depth) (tm.Verdict, []*tm.Packet) {
 	x.tm.SetDepths(p, ahead, behind)
-	v := x.arch.egress(p, x.net.Now())
+	v := x.arch.Egress(p, x.net.Now())
 	return v, x.take()
 }
 

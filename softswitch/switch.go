@@ -387,8 +387,6 @@ type handler Switch
 
 var _ tm.Handler = (*handler)(nil)
 
-func (h *handler) Egress(p *tm.Packet, now vtime.Time) tm.Verdict { return h.arch.egress(p, now) }
-
 func (h *handler) Reenter(p *tm.Packet) {
 	s := (*Switch)(h)
 	s.stats.Recirculated++

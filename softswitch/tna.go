@@ -79,7 +79,7 @@ var _ architecture = (*tna)(nil)
 func newTNA(s *Switch, st *interp.State) *tna {
 	a := &tna{s: s, m: interp.NewMachine(st)}
 	a.m.DropPort = noPort
-	s.tm.Reads(true, true)
+	s.tm.Load(a, true, true)
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	const in, out = "ingress_intrinsic_metadata_", "egress_intrinsic_metadata_"
 	for _, f := range []struct {
@@ -288,8 +288,8 @@ func (a *tna) enqueue(p *tm.Packet, c *tnaCopy, flags uint64, cos int) {
 	a.s.enqueue(p, c.port, c.queue&7, a.m.Now)
 }
 
-// egress processes a packet that leaves its queue now, up to the deparser.
-func (a *tna) egress(p *tm.Packet, now vtime.Time) tm.Verdict {
+// Egress processes a packet that leaves its queue now, up to the deparser.
+func (a *tna) Egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	s, m := a.s, a.m
 	if p.State[tnaFlags]&tnaBypass != 0 {
 		return a.leave(p)

@@ -42,8 +42,9 @@ type v1model struct {
 	// microseconds. The divisors of units are constants, so it divides nothing.
 	nanoseconds bool
 	depthUnit   depthUnit
-	// Times and depths that the program reads.
-	readsIngressTime, readsEgressTime, readsTimes, readsEnqDepth, readsDeqDepth bool
+	// Whether the program reads times, depths, and in egress the number of the queue
+	// or the packet's length.
+	readsIngressTime, readsEgressTime, readsTimes, readsEnqDepth, readsDeqDepth, readsRest bool
 }
 
 func newV1Model(s *Switch, st *interp.State) *v1model {
@@ -79,13 +80,14 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	}
 	a.readsIngressTime, a.readsEgressTime = reads(a.ingressTime), reads(a.egressTime)
 	a.readsTimes, a.readsEnqDepth, a.readsDeqDepth = reads(a.enqTime, a.deqDelta), reads(a.enqDepth), reads(a.deqDepth)
+	a.readsRest = reads(a.qid, a.packetLength)
 	switch s.cfg.Units.Depth {
 	case "cells80":
 		a.depthUnit = cells
 	case "bytes":
 		a.depthUnit = bytes
 	}
-	s.tm.Reads(a.readsEnqDepth, a.depthUnit == cells)
+	s.tm.Load(a, a.readsEnqDepth, a.depthUnit == cells)
 	return a
 }
 
@@ -294,8 +296,8 @@ func (a *v1model) sendClone(p *tm.Packet, c *session) {
 	a.replicate(p, c.replicas, c.queue)
 }
 
-// egress processes a packet that leaves its queue now, up to the deparser.
-func (a *v1model) egress(p *tm.Packet, now vtime.Time) tm.Verdict {
+// Egress processes a packet that leaves its queue now, up to the deparser.
+func (a *v1model) Egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	s, m := a.s, a.m
 	m.Now = now
 	if a.held == p {
@@ -318,10 +320,12 @@ func (a *v1model) egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	if a.readsDeqDepth {
 		m.Set(a.deqDepth, min(a.depth(s.tm.Depth(int(p.Out), int(p.Queue))), a.deqDepth.Max))
 	}
-	m.Set(a.qid, uint64(p.Queue))
+	if a.readsRest {
+		m.Set(a.qid, uint64(p.Queue))
+		m.Set(a.packetLength, uint64(m.Length()))
+	}
 	m.Set(a.egressPort, uint64(p.Port))
 	m.Set(a.egressSpec, uint64(s.cfg.DropPort)+1)
-	m.Set(a.packetLength, uint64(m.Length()))
 	if m.Depart() {
 		if s.internal(int(p.Out)) {
 			s.drop(p, DropPort)

@@ -4,7 +4,7 @@
 // all ports, eight queues a port with strict priority or deficit round robin,
 // accounts of the bytes of each ingress port in the buffer, and priority-based
 // flow control (IEEE 802.1Qbb) on those accounts. It handles frames and queues, not
-// programs. Its Handler decides what happens to a packet that leaves a queue.
+// programs. Its Program decides what happens to a packet that leaves a queue.
 //
 // It runs on a vtime.Scheduler, in the virtual time of a fabric or in wall time.
 package tm
@@ -135,26 +135,30 @@ func (d *Depth) add(size int64, sign int, cells bool) {
 	}
 }
 
-// Verdict is the Handler's decision on a packet that has left its queue.
+// Verdict is the Program's decision on a packet that has left its queue.
 type Verdict uint8
 
 // Verdicts.
 const (
 	Send        Verdict = iota // send its frame
-	Drop                       // the handler has taken the packet
+	Drop                       // the program has taken the packet
 	Recirculate                // pass it to Handler.Reenter after its transmission time
 )
 
 // A Handler is the switch around the traffic manager.
 type Handler interface {
-	// Egress is called with a packet that leaves its queue now.
-	Egress(p *Packet, now vtime.Time) Verdict
 	// Transmit puts a frame on the link of a port; its last bit leaves at end.
 	Transmit(port int, f *packet.Frame, end vtime.Time)
 	// Reenter takes a recirculated packet, still charged to its account.
 	Reenter(p *Packet)
 	// Frames allocates and takes back frames.
 	Frames() *packet.Pool
+}
+
+// A Program processes packets.
+type Program interface {
+	// Egress is called with a packet that leaves its queue now.
+	Egress(p *Packet, now vtime.Time) Verdict
 }
 
 // Cause is why a packet was not queued.
@@ -174,6 +178,7 @@ type Manager struct {
 	cfg   Config
 	sched vtime.Scheduler
 	h     Handler
+	prog  Program
 	ports []port
 	// classes has the classes of all ports, grouped by number.
 	classes [Queues][]class
@@ -187,7 +192,7 @@ type Manager struct {
 	running       bool
 	watch         Watcher
 	inUse         uint8 // classes that had packets, or accounts
-	found, cells  bool  // see Reads
+	found, cells  bool  // see Load
 }
 
 // Watcher is notified of changes; nil functions are not called.
@@ -318,9 +323,10 @@ func (m *Manager) Attach(s vtime.Scheduler) { m.sched = s }
 // Watch sets the watcher.
 func (m *Manager) Watch(w Watcher) { m.watch = w }
 
-// Reads says whether the program reads the depths that packets found (Packet.Depth),
-// and depths in cells. What it does not read is not kept. The queues are empty.
-func (m *Manager) Reads(found, cells bool) { m.found, m.cells = found, cells }
+// Load sets the program, and whether it reads the depths that packets found
+// (Packet.Depth), and depths in cells. What it does not read is not kept. The queues
+// are empty.
+func (m *Manager) Load(p Program, found, cells bool) { m.prog, m.found, m.cells = p, found, cells }
 
 // Get returns an empty packet.
 func (m *Manager) Get() *Packet {
@@ -449,7 +455,7 @@ func (o *port) wake() {
 }
 
 // Run sends the packets that can be sent now. The caller calls it after
-// Enqueue, when it is ready for calls of Handler.Egress.
+// Enqueue, when it is ready for calls of Program.Egress.
 func (m *Manager) Run() {
 	if m.running { // called from a Handler: the outer call continues
 		return
@@ -486,7 +492,7 @@ func (o *port) send() {
 		}
 		c := o.class(q)
 		p := o.dequeue(c, q, now)
-		switch m.h.Egress(p, now) {
+		switch m.prog.Egress(p, now) {
 		case Drop:
 		case Recirculate:
 			o.busyTil = now + o.takes(p.Frame)

@@ -41,7 +41,7 @@ func newBed(t *testing.T, cfg Config) *bed {
 	if b.m, err = New(cfg, b); err != nil {
 		t.Fatal(err)
 	}
-	b.m.Reads(true, true)
+	b.m.Load(b, true, true)
 	b.m.Attach(b)
 	return b
 }
