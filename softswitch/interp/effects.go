@@ -10,6 +10,9 @@ type effects struct {
 	pure, spreads bool
 }
 
+// use and def are called in a hundred places, so they are not inlined.
+//
+//go:noinline
 func (e *effects) use(s, n int) {
 	for i := range n {
 		if s+i < firstConst {
@@ -18,6 +21,7 @@ func (e *effects) use(s, n int) {
 	}
 }
 
+//go:noinline
 func (e *effects) def(s, n int) {
 	for i := range n {
 		e.defs = append(e.defs, s+i)

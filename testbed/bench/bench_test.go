@@ -84,7 +84,11 @@ func userTime(u usage) float64 { return u.User }
 func perHop(u usage) float64   { return u.User / float64(u.Hops) }
 func elapsed(u usage) float64  { return u.Wall }
 
-// TestRatios runs each job once per round.
+// passes is how often a job runs in a round, of which the shortest time counts: other
+// programs on the machine only make runs longer.
+const passes = 3
+
+// TestRatios runs all jobs in rounds.
 func TestRatios(t *testing.T) {
 	if name := os.Getenv("PAUSELESS_BENCH_JOB"); name != "" {
 		child(t, name)
@@ -114,14 +118,22 @@ func TestRatios(t *testing.T) {
 	}
 	took := map[job][]usage{}
 	for round := range rounds {
-		for _, j := range jobs {
-			u, err := run(j)
-			if err != nil {
-				t.Fatal(err)
+		for pass := range passes {
+			for _, j := range jobs {
+				u, err := run(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("round %d.%d: %-24v %.2f s user, %.2f s elapsed, %.0f ns per traversal, start %.2f s, %d MB", round+1, pass+1, j,
+					u.User, u.Wall, 1e9*u.User/float64(u.Hops), u.Start, u.Bytes>>20)
+				if pass == 0 {
+					took[j] = append(took[j], u)
+					continue
+				}
+				least := &took[j][round]
+				least.User, least.Wall, least.Start = min(least.User, u.User), min(least.Wall, u.Wall), min(least.Start, u.Start)
+				least.Bytes = max(least.Bytes, u.Bytes)
 			}
-			took[j] = append(took[j], u)
-			t.Logf("round %d: %-24v %.2f s user, %.2f s elapsed, %.0f ns per traversal, start %.2f s, %d MB", round+1, j,
-				u.User, u.Wall, 1e9*u.User/float64(u.Hops), u.Start, u.Bytes>>20)
 		}
 	}
 	text := report(took, rounds)
@@ -352,7 +364,7 @@ func withProgram(net *topo.Topology, hosts roce.Config, mark hpcc.Mark, j job) (
 // report returns the ratios as a table.
 func report(took map[job][]usage, rounds int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d interleaved rounds on %s, %s/%s, Go %s; 95 %% intervals of the mean ratio.\n\n", rounds, machine(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"))
+	fmt.Fprintf(&b, "%d interleaved rounds on %s, %s/%s, Go %s, in each of which the shortest of %d runs counts; 95 %% intervals of the mean ratio.\n\n", rounds, machine(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"), passes)
 	b.WriteString("| ratio | measured | goal |\n|---|---:|---:|\n")
 	for _, r := range ratios {
 		a, c := took[r.a], took[r.b]
