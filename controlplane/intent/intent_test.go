@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +186,45 @@ func TestDynamicThresholds(t *testing.T) {
 	args, err := m.Args("shared_buffer", b.uplink(), nil)
 	if want := uint64(2_000_000 - 6*(30_000+4096)); err != nil || args[0].Value != want || args[1].Value != 4096 {
 		t.Errorf("shared_buffer has %v, %v, want %d of the buffer and a reserve of 4096", args, err, want)
+	}
+}
+
+// Arguments that are computed once for several ports are those of each port's link.
+func TestPortsHaveTheArgumentsOfTheirLinks(t *testing.T) {
+	for _, profile := range programs {
+		m, info := program(t, profile)
+		s, err := schema.New(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := network(t, "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, uplink_rate: 100Gbps, delay: 2us}")
+		b := &builder{schema: s, topo: net, node: net.NodeByName("l1"), manifest: m, ofPorts: map[portNetwork][]schema.Arg{}}
+		if err := b.findNextHops(); err != nil {
+			t.Fatal(err)
+		}
+		differ := false
+		for i := range m.Tables {
+			table := &m.Tables[i]
+			if table.Entries == "" || table.Entries == "switch" || table.Entries == "leaf" {
+				continue
+			}
+			var first []schema.Arg
+			for _, port := range b.portsOf(table.Name, table.Entries) {
+				values := b.nodeValues()
+				values["port.path"], values["port.relay"] = float64(b.path(port)), float64(b.relay(port))
+				got, want := b.portArguments(table, port), b.arguments(table, b.port(port), values)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: table %s, port %d has %v, want %v", profile, table.Name, port, got, want)
+				}
+				if first == nil {
+					first = got
+				}
+				differ = differ || !slices.Equal(got, first)
+			}
+		}
+		if strings.HasPrefix(profile, "rlb") && !differ {
+			t.Errorf("%s: ports to hosts and uplinks have the same arguments", profile)
+		}
 	}
 }
 

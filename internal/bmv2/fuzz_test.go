@@ -21,7 +21,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			t.Skip(err)
+			t.Skip("SKIP: needs a free TCP port of the loopback interface: ", err)
 		}
 		defer l.Close()
 		go func() {

@@ -21,7 +21,7 @@ func (p *Program) arrivalFields() (a arrivalFields) {
 	a.length, _ = p.Field("standard_metadata.packet_length")
 	a.port, _ = p.Field("standard_metadata.ingress_port")
 	a.time, _ = p.Field("intrinsic_metadata.ingress_global_timestamp")
-	a.egressSpec, _ = p.Field("standard_metadata.egress_spec")
+	a.egressSpec, _ = p.Field(v1Model.egressSpec)
 	return a
 }
 

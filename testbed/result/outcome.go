@@ -454,14 +454,14 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		gain = difference.High
 	}
 	counts := isCount(metric) && !isNumber
-	some := 0 // runs with any event, if the claim is that there is none
-	if key == "less" && number == 1 && isNumber && isCount(metric) {
-		for _, x := range a {
-			if x > 0 {
-				some++
-			}
+	none := isCount(metric) && isNumber && key == "less" && number == 1
+	some := 0 // runs with any event
+	for _, x := range a {
+		if x > 0 {
+			some++
 		}
 	}
+	sign := signTest(d)
 	switch missing := o.missing(cells, metric); {
 	case missing > 0:
 		j.Why = fmt.Sprintf("%d of its runs did not finish", missing)
@@ -470,7 +470,7 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		if len(a) == 1 {
 			j.Why = "one seed; an interval needs two"
 		}
-	case some > 0:
+	case none && some > 0:
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("some in %d of %d runs", some, len(a))
 	case key == "same" && lo >= -within && hi <= within:
 		j.Verdict = Holds
@@ -493,12 +493,11 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more, half of the paper's", 100*c.half())
 	case counts && gain < 1:
 		j.Verdict, j.Why = Refuted, "no gain of one a run"
-	case signTest(d) != 0:
-		j.Verdict = Refuted
-		if signTest(d) < 0 == (key == "less") {
+	case sign != 0:
+		j.Verdict, j.Why = Refuted, "by the sign test"
+		if sign < 0 == (key == "less") {
 			j.Verdict = Holds
 		}
-		j.Why = "by the sign test"
 	case math.IsInf(lo, 0):
 		j.Why = "too few seeds to tell the base from zero"
 	default:
