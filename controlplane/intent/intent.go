@@ -6,6 +6,11 @@
 //
 //	entities, err := intent.Build(network, l1.ID, manifest, p4info, intent.Options{})
 //
+// or, for several switches,
+//
+//	plan, err := intent.New(network, manifest, p4info, intent.Options{})
+//	entities, err := plan.Switch(l1.ID)
+//
 // The manifest determines the entries of each table and their arguments,
 // through the program's annotations. Only routes and port numbers have code
 // here, so the same code serves every scheme, profile and target. All registers
@@ -39,18 +44,58 @@ type Options struct {
 	Port func(int) int
 }
 
-// Build returns the entities of switch node, an index into t.Nodes. The order
-// is deterministic: replication, entries that follow from formulas, routes,
-// tables in the order of the manifest, digests.
+// Build returns the entities of one switch: see Switch.
 func Build(t *topo.Topology, node int, m *manifest.Manifest, info *p4configv1.P4Info, o Options) ([]*p4v1.Entity, error) {
-	if node < 0 || node >= len(t.Nodes) || t.Nodes[node].Kind != topo.Switch {
-		return nil, fmt.Errorf("node %d is no switch of topology %s", node, t.Name)
+	p, err := New(t, m, info, o)
+	if err != nil {
+		return nil, err
 	}
+	return p.Switch(node)
+}
+
+// A Plan is what the entities of all switches of a network have in common.
+type Plan struct {
+	schema   *schema.Schema
+	topo     *topo.Topology
+	manifest *manifest.Manifest
+	options  Options
+
+	leaves    []int   // node IDs by number
+	distances [][]int // from each switch to each node, in links; -1 means no path
+	longest   int     // path between leaves, in links
+	tiers     int     // of switches
+}
+
+// New returns the plan of a network whose switches have the same program.
+func New(t *topo.Topology, m *manifest.Manifest, info *p4configv1.P4Info, o Options) (*Plan, error) {
 	s, err := schema.New(info)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{schema: s, topo: t, node: &t.Nodes[node], manifest: m, options: o, ofPorts: map[portNetwork][]schema.Arg{}}
+	p := &Plan{schema: s, topo: t, manifest: m, options: o, leaves: leavesOf(t), longest: 1, tiers: 1}
+	p.distances = make([][]int, len(t.Nodes))
+	for i := range t.Nodes {
+		p.tiers = max(p.tiers, int(t.Nodes[i].Tier))
+		if t.Nodes[i].Kind == topo.Switch {
+			p.distances[i] = distances(t, i)
+		}
+	}
+	for _, l := range p.leaves {
+		p.longest = max(p.longest, p.distances[p.leaves[0]][l])
+	}
+	return p, nil
+}
+
+// Switch returns the entities of switch node, an index into the topology's nodes.
+// The order is deterministic: replication, entries that follow from formulas,
+// routes, tables in the order of the manifest, digests. It may be called from
+// several goroutines.
+func (p *Plan) Switch(node int) ([]*p4v1.Entity, error) {
+	t := p.topo
+	if node < 0 || node >= len(t.Nodes) || t.Nodes[node].Kind != topo.Switch {
+		return nil, fmt.Errorf("node %d is no switch of topology %s", node, t.Name)
+	}
+	b := p.builder(&t.Nodes[node])
 	if err := b.checkThresholds(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", b.node.Name, err)
 	}
@@ -91,19 +136,18 @@ func (b *builder) checkThresholds() error {
 
 // builder collects the entities of one switch and records the first error.
 type builder struct {
-	schema   *schema.Schema
-	topo     *topo.Topology
+	*Plan
 	node     *topo.Node
-	manifest *manifest.Manifest
-	options  Options
-
 	nextHops []nextHops   // by leaf
-	longest  int          // path between leaves, in links; zero until hops computes it
 	sessions map[int]bool // existing clone sessions
 	ofPorts  map[portNetwork][]schema.Arg
 
 	replication, entries []*p4v1.Entity
 	err                  error
+}
+
+func (p *Plan) builder(n *topo.Node) *builder {
+	return &builder{Plan: p, node: n, ofPorts: map[portNetwork][]schema.Arg{}}
 }
 
 func (b *builder) fail(err error) {
@@ -140,7 +184,7 @@ func (b *builder) add(e schema.Entry) {
 func (b *builder) port(port int) manifest.Network {
 	link := b.topo.Links[b.node.Ports[port-1].Link]
 	n := b.network()
-	n.Rate, n.Delay, n.Hops = link.Rate, link.Delay, b.hops()
+	n.Rate, n.Delay, n.Hops = link.Rate, link.Delay, b.longest
 	if xoff := b.xoff(); xoff > 0 {
 		n.XOFF = xoff
 	}

@@ -167,13 +167,13 @@ func TestDynamicThresholds(t *testing.T) {
 		"{xoff: 60KB}": "follows dynamic PFC thresholds, and those of the topology are static",
 	} {
 		net := network(t, leafSpine+"switch: {buffer: 2MB, pfc: "+pfc+"}")
-		b := &builder{topo: net, node: net.NodeByName("l1"), manifest: m}
+		b := builderOf(t, net, "l1", m, &p4configv1.P4Info{})
 		if err := b.checkThresholds(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", pfc, err, want)
 		}
 	}
 	net := network(t, "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, uplink_rate: 100Gbps, delay: 2us}\nswitch: {buffer: 2MB, mmu: hpcc, pfc: {headroom: 30KB}}")
-	b := &builder{topo: net, node: net.NodeByName("l1"), manifest: m}
+	b := builderOf(t, net, "l1", m, &p4configv1.P4Info{})
 	for port, shift := range map[int]uint64{1: 6, 5: 4} { // 1/8 for hosts, for 2.5 times the rate 1/2
 		args, err := m.Args("predict", b.port(port), nil)
 		if err != nil {
@@ -193,12 +193,8 @@ func TestDynamicThresholds(t *testing.T) {
 func TestPortsHaveTheArgumentsOfTheirLinks(t *testing.T) {
 	for _, profile := range programs {
 		m, info := program(t, profile)
-		s, err := schema.New(info)
-		if err != nil {
-			t.Fatal(err)
-		}
 		net := network(t, "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, uplink_rate: 100Gbps, delay: 2us}")
-		b := &builder{schema: s, topo: net, node: net.NodeByName("l1"), manifest: m, ofPorts: map[portNetwork][]schema.Arg{}}
+		b := builderOf(t, net, "l1", m, info)
 		if err := b.findNextHops(); err != nil {
 			t.Fatal(err)
 		}
@@ -226,6 +222,15 @@ func TestPortsHaveTheArgumentsOfTheirLinks(t *testing.T) {
 			t.Errorf("%s: ports to hosts and uplinks have the same arguments", profile)
 		}
 	}
+}
+
+func builderOf(t *testing.T, net *topo.Topology, node string, m *manifest.Manifest, info *p4configv1.P4Info) *builder {
+	t.Helper()
+	p, err := New(net, m, info, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.builder(net.NodeByName(node))
 }
 
 func program(t *testing.T, profile string) (*manifest.Manifest, *p4configv1.P4Info) {

@@ -16,19 +16,9 @@ type nextHops struct{ first, count int }
 // findNextHops finds the ports on the shortest paths to every leaf. They must
 // have consecutive numbers: programs compute them from the first.
 func (b *builder) findNextHops() error {
-	leaves := leavesOf(b.topo)
-	b.nextHops = make([]nextHops, len(leaves))
-	// A switch has fewer neighbours than a large network has leaves, and paths
-	// are as long in both directions.
-	own := distances(b.topo, b.node.ID)
-	from := map[int][]int{} // by neighbour
-	for i := range b.node.Ports {
-		peer := b.node.Ports[i].Peer
-		if b.topo.Nodes[peer].Kind == topo.Switch && from[peer] == nil {
-			from[peer] = distances(b.topo, peer)
-		}
-	}
-	for i, leaf := range leaves {
+	b.nextHops = make([]nextHops, len(b.leaves))
+	own := b.distances[b.node.ID]
+	for i, leaf := range b.leaves {
 		if leaf == b.node.ID {
 			continue
 		}
@@ -38,7 +28,7 @@ func (b *builder) findNextHops() error {
 		}
 		w := &b.nextHops[i]
 		for p := 1; p <= len(b.node.Ports); p++ {
-			distance := from[b.node.Ports[p-1].Peer]
+			distance := b.distances[b.node.Ports[p-1].Peer]
 			if distance == nil || distance[leaf] != here-1 {
 				continue
 			}
@@ -60,9 +50,9 @@ func (b *builder) findNextHops() error {
 		what      string
 		have, max int
 	}{
-		{"leaves", len(leaves), b.manifest.Sizes.Leaves},
+		{"leaves", len(b.leaves), b.manifest.Sizes.Leaves},
 		{"ports", len(b.node.Ports) + 1, b.manifest.Sizes.Ports},
-		{"routes", len(leaves) + len(b.node.Ports), b.manifest.Sizes.Hosts},
+		{"routes", len(b.leaves) + len(b.node.Ports), b.manifest.Sizes.Hosts},
 	} {
 		if c.have > c.max {
 			return fmt.Errorf("there are %d %s, more than the program's %d; generate it with larger sizes", c.have, c.what, c.max)
@@ -100,30 +90,6 @@ func distances(t *topo.Topology, from int) []int {
 		}
 	}
 	return d
-}
-
-// hops returns the length of the longest path between two leaves, in links.
-func (b *builder) hops() int {
-	if b.longest != 0 {
-		return b.longest
-	}
-	b.longest = 1
-	if leaves := leavesOf(b.topo); len(leaves) != 0 {
-		d := distances(b.topo, leaves[0])
-		for _, l := range leaves {
-			b.longest = max(b.longest, d[l])
-		}
-	}
-	return b.longest
-}
-
-// tiers returns the number of tiers of switches.
-func (b *builder) tiers() int {
-	most := 1
-	for i := range b.topo.Nodes {
-		most = max(most, int(b.topo.Nodes[i].Tier))
-	}
-	return most
 }
 
 // path returns the index of a port among its equal-cost ports, or 0.

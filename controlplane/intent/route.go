@@ -29,6 +29,9 @@ func (b *builder) route() {
 	for leaf, w := range b.nextHops {
 		b.toLeaf(topo.LeafPrefix(leaf), leaf, w)
 	}
+	if len(b.options.Paths) == 0 {
+		return
+	}
 	for _, id := range b.topo.Hosts() {
 		host := &b.topo.Nodes[id]
 		if most := b.options.Paths[host.Name]; most > 0 && most < b.nextHops[host.Leaf].count {
@@ -47,11 +50,14 @@ func (b *builder) toLeaf(net netip.Prefix, leaf int, w nextHops) {
 		e.Action, e.Args = "to_port", []schema.Arg{{Name: "port", Value: w.first}}
 	default:
 		e.Action = "to_leaf"
-		for _, arg := range []schema.Arg{
+		args := [...]schema.Arg{
 			{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1},
 			{Name: "hash_shift", Value: HashShift(b.node.Tier)},
-		} {
-			if a, err := b.schema.Action("to_leaf"); err == nil && a.Param(arg.Name) != nil {
+		}
+		e.Args = args[:0]
+		action, err := b.schema.Action(e.Action)
+		for _, arg := range args {
+			if err == nil && action.Param(arg.Name) != nil {
 				e.Args = append(e.Args, arg)
 			}
 		}

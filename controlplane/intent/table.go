@@ -125,7 +125,7 @@ func (b *builder) nodeValues() map[string]float64 {
 	const scopeAll = 0xffff
 	scope, relays := scopeAll, 0
 	if b.node.Leaf >= 0 {
-		scope, relays = b.node.Leaf, max(2*(b.tiers()-1)-1, 0)
+		scope, relays = b.node.Leaf, max(2*(b.tiers-1)-1, 0)
 	}
 	mac := uint64(0)
 	for _, octet := range b.node.MAC {

@@ -5,6 +5,7 @@ package schema
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
@@ -83,25 +84,24 @@ func (s *Schema) Entry(e Entry) (*p4v1.Entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := &p4v1.Action{ActionId: a.ID}
-	args := make(map[string]any)
-	for _, arg := range e.Args {
-		p := a.Param(arg.Name)
+	args := make([]*Arg, len(a.Params))
+	for i := range e.Args {
+		p := a.Param(e.Args[i].Name)
 		if p == nil {
-			return nil, noParam(a, arg.Name)
+			return nil, noParam(a, e.Args[i].Name)
 		}
-		args[p.Name] = arg.Value
+		args[slices.Index(a.Params, p)] = &e.Args[i]
 	}
-	for _, p := range a.Params {
-		v, ok := args[p.Name]
-		if !ok {
+	call := &p4v1.Action{ActionId: a.ID, Params: make([]*p4v1.Action_Param, len(args))}
+	for i, p := range a.Params {
+		if args[i] == nil {
 			return nil, fmt.Errorf("action %s: parameter %s is missing", a.Name, p.Name)
 		}
-		b, err := p.value(v)
+		b, err := p.value(args[i].Value)
 		if err != nil {
 			return nil, fmt.Errorf("action %s: %w", a.Name, err)
 		}
-		call.Params = append(call.Params, &p4v1.Action_Param{ParamId: p.ID, Value: b})
+		call.Params[i] = &p4v1.Action_Param{ParamId: p.ID, Value: b}
 	}
 	te.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call}}
 	if err := t.check(te); err != nil {
@@ -150,8 +150,8 @@ func noParam(a *Action, name string) error {
 // match converts conditions by name to field matches in the order of the
 // table's fields, without those that match anything.
 func (t *Table) match(conditions []Match) ([]*p4v1.FieldMatch, error) {
-	byID := make(map[uint32]*p4v1.FieldMatch)
-	given := make(map[uint32]bool)
+	out := make([]*p4v1.FieldMatch, len(t.Fields))
+	given := make([]bool, len(t.Fields))
 	for _, m := range conditions {
 		f := t.Field(m.Field)
 		if f == nil {
@@ -164,25 +164,17 @@ func (t *Table) match(conditions []Match) ([]*p4v1.FieldMatch, error) {
 			}
 			return nil, fmt.Errorf("table %s has no match field %q%s", t.Name, m.Field, hint)
 		}
-		if given[f.ID] {
+		i := slices.Index(t.Fields, f)
+		if given[i] {
 			return nil, fmt.Errorf("table %s: field %s is given twice", t.Name, f.Name)
 		}
-		given[f.ID] = true
-		fm, err := f.match(m)
-		if err != nil {
+		given[i] = true
+		var err error
+		if out[i], err = f.match(m); err != nil {
 			return nil, fmt.Errorf("table %s: %w", t.Name, err)
 		}
-		if fm != nil {
-			byID[f.ID] = fm
-		}
 	}
-	var out []*p4v1.FieldMatch
-	for _, f := range t.Fields {
-		if fm := byID[f.ID]; fm != nil {
-			out = append(out, fm)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(out, func(m *p4v1.FieldMatch) bool { return m == nil }), nil
 }
 
 // match returns the field match for a condition, nil if it matches anything.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -89,7 +90,13 @@ func ToUint(b []byte) (v uint64, ok bool) {
 }
 
 // bitLen returns the number of bits without leading zeros.
-func bitLen(b []byte) int { return new(big.Int).SetBytes(b).BitLen() }
+func bitLen(b []byte) int {
+	b = bytes.TrimLeft(b, "\x00")
+	if len(b) == 0 {
+		return 0
+	}
+	return 8*(len(b)-1) + bits.Len8(b[0])
+}
 
 // Parse parses a value: a decimal, 0x…, 0b… or 0o… number (optionally with _
 // between digits), an IPv4 or IPv6 address, a MAC address, true or false. It

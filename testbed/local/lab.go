@@ -160,9 +160,13 @@ func (l *Lab) Targets() []controlplane.Target {
 
 // Desired returns each switch's desired state by name, for the scaled topology.
 func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
+	plan, err := intent.New(l.Plan.Topology, l.Program.Manifest, l.Program.P4Info, intent.Options{Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
+	if err != nil {
+		return nil, err
+	}
 	out := make(map[string]controlplane.Desired)
 	for _, s := range l.Plan.Switches {
-		entities, err := intent.Build(l.Plan.Topology, s.Node, l.Program.Manifest, l.Program.P4Info, intent.Options{Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
+		entities, err := plan.Switch(s.Node)
 		if err != nil {
 			return nil, err
 		}

@@ -2,8 +2,8 @@
 
 // Package virtual runs a whole network in one process and virtual time: hosts
 // and links of package fabric, a softswitch with a P4Runtime server on loopback
-// for every switch, and the controller that writes the program and the entries,
-// as on a real network.
+// for every switch, which starts with the program, and the controller that writes
+// the entries, as on a real network.
 package virtual
 
 import (
@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -85,24 +86,29 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, l.Control.Each(ctx, l.configure)
-}
-
-// configure establishes a switch's desired state: the program, and the entries
-// that follow from the topology.
-func (l *Lab) configure(ctx context.Context, s *controlplane.Session) error {
-	node := l.cfg.Topology.NodeByName(s.Name())
-	entities, err := intent.Build(l.cfg.Topology, node.ID, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{Paths: l.cfg.Paths})
+	plan, err := intent.New(cfg.Topology, cfg.Program.Manifest, cfg.Program.P4Info, intent.Options{Paths: cfg.Paths})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = s.Apply(ctx, controlplane.Desired{Pipeline: l.cfg.Program.Pipeline(), Entities: entities})
-	return err
+	// A switch's desired state is the program, and the entries that follow from
+	// the topology.
+	return l, l.Control.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+		entities, err := plan.Switch(cfg.Topology.NodeByName(s.Name()).ID)
+		if err != nil {
+			return err
+		}
+		_, err = s.Apply(ctx, controlplane.Desired{Pipeline: cfg.Program.Pipeline(), Entities: entities})
+		return err
+	})
 }
 
-// serve starts a P4Runtime server for every switch on a free loopback port.
+// serve starts a P4Runtime server for every switch on a free loopback port. The
+// switches start with the program, like simple_switch_grpc with one on its command
+// line, so that its bytes need not pass through a connection to each of them.
 func (l *Lab) serve() ([]controlplane.Target, error) {
 	var targets []controlplane.Target
+	p := l.cfg.Program.Pipeline()
+	config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
 	for id, sw := range l.switches {
 		if sw == nil {
 			continue
@@ -113,7 +119,11 @@ func (l *Lab) serve() ([]controlplane.Target, error) {
 			return nil, fmt.Errorf("switch %s: no port on loopback for its P4Runtime server: %w", n.Name, err)
 		}
 		server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
-		p4rtserver.New(sw, p4rtserver.Options{}).Register(server)
+		srv := p4rtserver.New(sw, p4rtserver.Options{})
+		if err := srv.Preload(config, nil); err != nil {
+			return nil, fmt.Errorf("switch %s: %w", n.Name, err)
+		}
+		srv.Register(server)
 		l.servers = append(l.servers, server)
 		go server.Serve(lis) // returns when Close stops the server
 		targets = append(targets, controlplane.Target{Name: n.Name, Addr: lis.Addr().String(), DeviceID: n.DeviceID})
