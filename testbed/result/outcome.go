@@ -479,7 +479,9 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	case key == "same" && (lo > within || hi < -within):
 		j.Verdict = Refuted
 	case key == "same":
-		j.Why = "the interval is wider than the margin"
+		if j.Verdict, j.Why = sameBySigns(d, b, within), "by the sign test"; j.Verdict == Inconclusive {
+			j.Why = "the interval is wider than the margin"
+		}
 	case hi < 0 || down:
 		j.Verdict = Holds
 	case lo > 0 || up:
@@ -510,6 +512,24 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	open := j.Verdict == Inconclusive || j.Verdict == Refuted && lo <= -margin && lo < 0 && hi > 0 // its sign is open
 	j.Precise = len(a) > 1 && (half <= within/2 || half <= within && !open || math.IsInf(half, 1) && difference.Low == difference.High)
 	return j
+}
+
+// sameBySigns returns what sign tests say of the claim that differences from the
+// base b lie within a margin: it holds if most do, and is refuted if most lie beyond
+// the margin on one side.
+func sameBySigns(d, b []float64, within float64) string {
+	inside, over, under := make([]float64, len(d)), make([]float64, len(d)), make([]float64, len(d))
+	for i := range d {
+		margin := within * math.Abs(b[i])
+		inside[i], over[i], under[i] = math.Abs(d[i])-margin, d[i]-margin, d[i]+margin
+	}
+	switch {
+	case signTest(inside) < 0:
+		return Holds
+	case signTest(over) > 0 || signTest(under) < 0:
+		return Refuted
+	}
+	return Inconclusive
 }
 
 // missing counts the runs of cells that have no value of a metric.

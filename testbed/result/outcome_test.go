@@ -43,6 +43,8 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 	rare := [2][]float64{{0, 3, 0}, {0, 3, 0}} // equal, though the interval of the mean includes zero
 	nothing := [2][]float64{{0, 0, 0}, {5, 7, 6}}
 	few := [2][]float64{{0, 1, 0, 0, 0}, {0, 0, 0, 0, 0}}
+	apart := [2][]float64{{5, 6, 5, 4, 5, 6, 5, 5}, {10, 11, 10, 12, 9, 10, 12, 90000}}
+	outlier := [2][]float64{{63, 62, 63, 64, 63, 62, 105, 62, 63, 64, 63, 62}, {64, 63, 64, 63, 62, 63, 788, 63, 64, 63, 62, 63}}
 	tail := [2][]float64{{9, 8, 9, 7, 8, 9, 8, 9}, {10, 11, 10, 12, 9, 10, 12, 90000}} // the base's interval includes zero
 	one := [2][]float64{{60}, {100}}
 	stuck := [2][]float64{{60, -1, 58}, {100, 103, 97}}
@@ -76,6 +78,9 @@ func TestVerdictsFollowFromIntervals(t *testing.T) {
 		{tail, Claim{Less: "p99_fct_us"}, Holds, "by the sign test"},
 		{tail, Claim{More: "p99_fct_us"}, Refuted, "by the sign test"},
 		{tail, Claim{Same: "p99_fct_us"}, Inconclusive, "wider than the margin"},
+		{apart, Claim{Same: "p99_fct_us"}, Refuted, "by the sign test"},
+		{outlier, Claim{Same: "p99_fct_us"}, Holds, "by the sign test"},
+		{outlier, Claim{Same: "p99_fct_us", Within: 0.001}, Inconclusive, "wider than the margin"},
 		{nothing, Claim{Less: "pause_frames"}, Holds, ""},
 		{one, Claim{Less: "p99_fct_us"}, Inconclusive, "one seed"},
 		{stuck, Claim{Less: "p99_fct_us"}, Inconclusive, "1 of its runs did not finish"},
