@@ -738,7 +738,7 @@ func share(x result.Num) string {
 	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 		return ""
 	}
-	return fmt.Sprintf("%+.1f %%", 100*float64(x))
+	return result.Effect{Change: float64(x), Given: true}.String()
 }
 
 func interval(c *result.Judged) string {
