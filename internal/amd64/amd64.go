@@ -197,11 +197,17 @@ func (a *Asm) StoreImm(m Mem, x int32) {
 	a.imm32(x)
 }
 
-// ZeroPair sets XMM0 to zero.
-func (a *Asm) ZeroPair() { a.bytes(0x0f, 0x57, 0xc0) }
+// Pair is a register of two numbers of 64 bits, XMM0 to XMM7.
+type Pair uint8
 
-// StorePair stores the two numbers of 64 bits in XMM0.
-func (a *Asm) StorePair(m Mem) { a.rm(0, []byte{0x0f, 0x11}, 0, m) }
+// ZeroPair sets a pair to zero.
+func (a *Asm) ZeroPair(p Pair) { a.bytes(0x0f, 0x57, 0xc0|byte(p)<<3|byte(p)) }
+
+// LoadPair loads a pair.
+func (a *Asm) LoadPair(p Pair, m Mem) { a.rm(0, []byte{0x0f, 0x10}, Reg(p), m) }
+
+// StorePair stores a pair.
+func (a *Asm) StorePair(m Mem, p Pair) { a.rm(0, []byte{0x0f, 0x11}, Reg(p), m) }
 
 // Lea computes an address.
 //

@@ -40,13 +40,14 @@ func randomHeaders(rng *rand.Rand) *headers {
 		p.slots += typ.size
 		list = append(list, emitted{base: int32(h.base), bytes: int32(typ.bits / 8), stores: allBits, h: h})
 	}
-	h := &headers{prog: p, data: make([]byte, 200), f: make([]uint64, p.slots)}
+	h := &headers{prog: p, data: make([]byte, 300), f: make([]uint64, p.slots)}
 	for i := range h.data {
 		h.data[i] = byte(rng.Uint32())
 	}
 	for i := range h.f {
 		h.f[i] = rng.Uint64()
 	}
+	behind := 0
 	for i := range list {
 		block := h.f[list[i].base:]
 		block[relValid], block[relOffset] = uint64(min(1, rng.IntN(6))), 0
@@ -55,6 +56,7 @@ func randomHeaders(rng *rand.Rand) *headers {
 		case 0, 1: // made by the program
 		case 2: // a copy of another header's bytes
 			block[relOffset] = uint64(1 + rng.IntN(h.payload+1))
+			behind = 30
 		default:
 			block[relOffset] = uint64(h.payload + 1)
 			h.payload += int(list[i].bytes)
@@ -64,6 +66,7 @@ func randomHeaders(rng *rand.Rand) *headers {
 		}
 	}
 	h.f[sysPayload] = uint64(h.payload)
+	h.data = h.data[:h.payload+behind+rng.IntN(100)]
 	p.deparse[out] = list
 	return h
 }

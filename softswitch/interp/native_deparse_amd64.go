@@ -9,14 +9,16 @@ import (
 	"unsafe"
 
 	asm "github.com/pauseless/pauseless/internal/amd64"
+	"github.com/pauseless/pauseless/internal/packet"
 )
 
 // deparser has the addresses of code that does the work of a deparser, zero for none.
 //
 // The code at find compares the valid headers with the parsed ones. If they are the
 // same, it writes the changed fields over the packet's bytes. If bytes have to move,
-// it sets Machine.found to toMove: Go moves them and enters at place, which writes
-// changed fields and new headers. What shift cannot do either is toRewrite.
+// it moves them first. If they are too few or too many, or the frame has no room, it
+// sets Machine.found to toMove: Go moves them and enters at place, which writes changed
+// fields and new headers. What shift cannot do either is toRewrite.
 type deparser struct{ find, place uintptr }
 
 const (
@@ -177,11 +179,58 @@ func (t *translator) find(list []emitted, store, rewrite asm.Label) {
 	t.JumpIf(asm.Greater, rewrite)
 	t.Op(asm.Cmp, moved, stayed)
 	t.JumpIf(asm.Less, rewrite)
-	t.Op(asm.Sub, made, moved)
+	t.Move(by, made)
+	t.Op(asm.Sub, by, moved)
+	byGo := t.Label()
+	t.move(byGo)
+	t.Lea(made, asm.Mem{Base: data, Index: stayed})
+	t.Jump(store)
+	t.Place(byGo)
 	t.Store(8, gapField(unsafe.Offsetof(gap{}.stay)), stayed)
 	t.Store(8, gapField(unsafe.Offsetof(gap{}.from)), moved)
-	t.Store(8, gapField(unsafe.Offsetof(gap{}.by)), made)
+	t.Store(8, gapField(unsafe.Offsetof(gap{}.by)), by)
 	t.conclude(toMove)
+}
+
+// move emits code that does the work of Machine.move for 16 to 64 bytes, usually the
+// headers behind the gap: simulated frames have no payload in memory. It loads all of
+// them before it stores any, as both ranges may overlap.
+func (t *translator) move(byGo asm.Label) {
+	const frame, from, size, end = asm.AX, asm.AX, asm.CX, asm.DX
+	field := func(at uintptr) asm.Mem { return asm.At(machine, int32(at)) }
+	const length2, capacity = unsafe.Offsetof(Machine{}.data) + unsafe.Sizeof(uintptr(0)), unsafe.Offsetof(Machine{}.data) + 2*unsafe.Sizeof(uintptr(0))
+	t.Move(size, length)
+	t.Op(asm.Sub, size, moved)
+	t.Lea(end, asm.At(size, -16))
+	t.OpImm(asm.Cmp, end, 64-16)
+	t.JumpIf(asm.Above, byGo)
+	t.Lea(end, asm.Mem{Base: length, Index: by})
+	t.OpMem(asm.Cmp, end, field(capacity))
+	t.JumpIf(asm.Above, byGo)
+	t.Store(8, field(length2), end)
+	t.Load(8, frame, field(unsafe.Offsetof(Machine{}.frame)))
+	t.Store(8, asm.At(frame, int32(unsafe.Offsetof(packet.Frame{}.Data)+unsafe.Sizeof(uintptr(0)))), end)
+
+	t.Lea(from, asm.Mem{Base: data, Index: moved})
+	t.Lea(end, asm.Mem{Base: from, Index: size})
+	few, done := t.Label(), t.Label()
+	t.OpImm(asm.Cmp, size, 32)
+	t.JumpIf(asm.NotAbove, few)
+	t.LoadPair(0, asm.At(from, 0))
+	t.LoadPair(1, asm.At(from, 16))
+	t.LoadPair(2, asm.At(end, -32))
+	t.LoadPair(3, asm.At(end, -16))
+	t.StorePair(asm.Mem{Base: from, Index: by}, 0)
+	t.StorePair(asm.Mem{Base: from, Index: by, Disp: 16}, 1)
+	t.StorePair(asm.Mem{Base: end, Index: by, Disp: -32}, 2)
+	t.StorePair(asm.Mem{Base: end, Index: by, Disp: -16}, 3)
+	t.Jump(done)
+	t.Place(few)
+	t.LoadPair(0, asm.At(from, 0))
+	t.LoadPair(1, asm.At(end, -16))
+	t.StorePair(asm.Mem{Base: from, Index: by}, 0)
+	t.StorePair(asm.Mem{Base: end, Index: by, Disp: -16}, 1)
+	t.Place(done)
 }
 
 func gapField(at uintptr) asm.Mem {

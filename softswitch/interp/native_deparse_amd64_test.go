@@ -11,7 +11,8 @@ import (
 )
 
 // TestTranslatedDeparser deparses the same headers with and without translated code,
-// for every insertion, removal, change or copy of headers.
+// for every insertion, removal, change or copy of headers. Up to 64 bytes are moved
+// by the code, others by Go.
 func TestTranslatedDeparser(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	results := map[int]int{}
@@ -33,9 +34,10 @@ func TestTranslatedDeparser(t *testing.T) {
 		results[find(p, h.machine(capacity))]++
 		if rng.IntN(50) == 0 { // a packet without all of its headers in memory
 			short := h.machine(capacity)
-			short.data = short.data[:rng.IntN(h.payload+1)]
-			if r := find(p, short); r != toRewrite && len(short.data) < h.payload {
-				t.Fatalf("code finds %d for headers of %d bytes in %d", r, h.payload, len(short.data))
+			n := rng.IntN(h.payload + 1)
+			short.data = short.data[:n]
+			if r := find(p, short); r != toRewrite && n < h.payload {
+				t.Fatalf("code finds %d for headers of %d bytes in %d", r, h.payload, n)
 			}
 		}
 		got.deparse(out)

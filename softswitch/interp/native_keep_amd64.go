@@ -51,9 +51,9 @@ func (t *translator) clearing() uintptr {
 }
 
 func (t *translator) clear() {
-	t.ZeroPair()
+	t.ZeroPair(0)
 	for _, s := range t.prog.pairs {
-		t.StorePair(mem(s))
+		t.StorePair(mem(s), 0)
 	}
 }
 
