@@ -6,7 +6,10 @@
 // integers, loads, stores, comparisons and branches.
 package amd64
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sort"
+)
 
 // Reg is a general register.
 type Reg uint8
@@ -97,9 +100,20 @@ type Asm struct {
 	uses   []use
 }
 
+// use is a branch to a label.
 type use struct {
 	at    int // of the 32-bit distance, which counts from behind it
 	label Label
+	cond  bool // the operation has two bytes, otherwise one
+	short bool // the distance will have 8 bits, and the operation one byte
+}
+
+// op returns the position of the operation.
+func (u *use) op() int {
+	if u.cond {
+		return u.at - 2
+	}
+	return u.at - 1
 }
 
 // Label returns a new label.
@@ -111,14 +125,64 @@ func (a *Asm) Label() Label {
 // Place sets a label to the current position.
 func (a *Asm) Place(l Label) { a.labels[l] = len(a.Code) }
 
-// Position returns the position of a placed label.
+// Here returns a label at the current position.
+func (a *Asm) Here() Label {
+	l := a.Label()
+	a.Place(l)
+	return l
+}
+
+// Position returns the position of a label, −1 if it is not placed. Finish changes
+// positions.
 func (a *Asm) Position(l Label) int { return a.labels[l] }
 
-// Finish writes the distances of the branches. All their labels must be placed.
+// Finish shortens branches to targets that are near, and writes the distances of all.
+// Their labels must be placed.
 func (a *Asm) Finish() {
-	for _, u := range a.uses {
-		binary.LittleEndian.PutUint32(a.Code[u.at:], uint32(a.labels[u.label]-u.at-4))
+	gone := make([]int, len(a.uses)+1) // bytes that branches before this one became shorter
+	now := func(at int) int {
+		before := sort.Search(len(a.uses), func(i int) bool { return a.uses[i].at+4 > at })
+		return at - gone[before]
 	}
+	distance := func(u *use) int { return now(a.labels[u.label]) - now(u.at+4) }
+	for again := true; again; { // a shorter branch brings other targets nearer
+		again = false
+		for i := range a.uses {
+			if u := &a.uses[i]; !u.short {
+				d := distance(u)
+				u.short = d == int(int8(d))
+				again = again || u.short
+			}
+		}
+		for i := range a.uses {
+			gone[i+1] = gone[i]
+			if u := &a.uses[i]; u.short {
+				gone[i+1] += u.at + 4 - u.op() - 2
+			}
+		}
+	}
+	code, done := make([]byte, 0, len(a.Code)), 0
+	for i := range a.uses {
+		u := &a.uses[i]
+		code = append(code, a.Code[done:u.op()]...)
+		switch {
+		case !u.short:
+			code = append(code, a.Code[u.op():u.at]...)
+			code = binary.LittleEndian.AppendUint32(code, uint32(distance(u)))
+		case u.cond:
+			code = append(code, a.Code[u.at-1]-0x10, byte(distance(u))) // 0F 8x is 7x
+		default:
+			code = append(code, 0xeb, byte(distance(u)))
+		}
+		done = u.at + 4
+	}
+	code = append(code, a.Code[done:]...)
+	for i, at := range a.labels {
+		if at >= 0 {
+			a.labels[i] = now(at)
+		}
+	}
+	a.Code, a.uses = code, nil
 }
 
 //go:noinline
@@ -127,14 +191,25 @@ func (a *Asm) bytes(b ...byte) { a.Code = append(a.Code, b...) }
 //go:noinline
 func (a *Asm) imm32(x int32) { a.Code = binary.LittleEndian.AppendUint32(a.Code, uint32(x)) }
 
-// wide is REX.W, the prefix of operations on 64 bits.
-const wide = 8
+// Bits of the REX prefix: wide is REX.W, for operations on 64 bits. low is a prefix
+// without bits, with which the registers 4 to 7 have a low byte.
+const (
+	wide = 8
+	low  = 0x40
+)
+
+// prefix emits a REX prefix if there is one.
+func (a *Asm) prefix(rex byte) {
+	if rex != 0 {
+		a.bytes(0x40 | rex)
+	}
+}
 
 // rr emits an instruction on two registers: r is in ModRM.reg, m in ModRM.rm.
 //
 //go:noinline
 func (a *Asm) rr(rex byte, op []byte, r, m Reg) {
-	a.bytes(0x40 | rex | byte(r)>>3<<2 | byte(m)>>3)
+	a.prefix(rex | byte(r)>>3<<2 | byte(m)>>3)
 	a.bytes(op...)
 	a.bytes(0xc0 | byte(r)&7<<3 | byte(m)&7)
 }
@@ -145,7 +220,7 @@ func (a *Asm) rm(rex byte, op []byte, r Reg, m Mem) {
 	if m.Index != none {
 		x = byte(m.Index) >> 3
 	}
-	a.bytes(0x40 | rex | byte(r)>>3<<2 | x<<1 | byte(m.Base)>>3)
+	a.prefix(rex | byte(r)>>3<<2 | x<<1 | byte(m.Base)>>3)
 	a.bytes(op...)
 	mod, short := byte(0x80), int32(int8(m.Disp)) == m.Disp
 	if short {
@@ -182,7 +257,7 @@ func (a *Asm) Store(bytes int, m Mem, r Reg) {
 	rex, op := byte(0), byte(0x89)
 	switch bytes {
 	case 1:
-		op = 0x88
+		rex, op = low, 0x88
 	case 2:
 		a.bytes(0x66)
 	case 8:
@@ -223,7 +298,7 @@ func (a *Asm) Move(d, r Reg) { a.rr(wide, []byte{0x89}, r, d) }
 func (a *Asm) Low(bytes int, d, r Reg) {
 	switch bytes {
 	case 1:
-		a.rr(0, []byte{0x0f, 0xb6}, d, r)
+		a.rr(low, []byte{0x0f, 0xb6}, d, r)
 	case 2:
 		a.rr(0, []byte{0x0f, 0xb7}, d, r)
 	case 4:
@@ -235,13 +310,15 @@ func (a *Asm) Low(bytes int, d, r Reg) {
 func (a *Asm) Imm(d Reg, x uint64) {
 	switch {
 	case x == uint64(uint32(x)):
-		a.bytes(0x40|byte(d)>>3, 0xb8|byte(d)&7)
+		a.prefix(byte(d) >> 3)
+		a.bytes(0xb8 | byte(d)&7)
 		a.imm32(int32(uint32(x)))
 	case Fits(x):
 		a.rr(wide, []byte{0xc7}, 0, d)
 		a.imm32(int32(x))
 	default:
-		a.bytes(0x40|wide|byte(d)>>3, 0xb8|byte(d)&7)
+		a.prefix(wide | byte(d)>>3)
+		a.bytes(0xb8 | byte(d)&7)
 		a.Code = binary.LittleEndian.AppendUint64(a.Code, x)
 	}
 }
@@ -346,12 +423,13 @@ func (a *Asm) Swap(bytes int, d Reg) {
 	if bytes == 8 {
 		rex = wide
 	}
-	a.bytes(0x40|rex|byte(d)>>3, 0x0f, 0xc8|byte(d)&7)
+	a.prefix(rex | byte(d)>>3)
+	a.bytes(0x0f, 0xc8|byte(d)&7)
 }
 
 // Set sets d to 1 if the condition holds, otherwise to 0.
 func (a *Asm) Set(c Cond, d Reg) {
-	a.rr(0, []byte{0x0f, 0x90 | byte(c)}, 0, d)
+	a.rr(low, []byte{0x0f, 0x90 | byte(c)}, 0, d)
 	a.Low(1, d, d)
 }
 
@@ -365,7 +443,7 @@ func (a *Asm) MoveIf(c Cond, d, r Reg) { a.rr(wide, []byte{0x0f, 0x40 | byte(c)}
 //go:noinline
 func (a *Asm) JumpIf(c Cond, l Label) {
 	a.bytes(0x0f, 0x80|byte(c))
-	a.distance(l)
+	a.branch(l, true)
 }
 
 // JumpTo jumps to the address in memory.
@@ -376,11 +454,11 @@ func (a *Asm) JumpTo(m Mem) { a.rm(0, []byte{0xff}, 4, m) }
 //go:noinline
 func (a *Asm) Jump(l Label) {
 	a.bytes(0xe9)
-	a.distance(l)
+	a.branch(l, false)
 }
 
-func (a *Asm) distance(l Label) {
-	a.uses = append(a.uses, use{len(a.Code), l})
+func (a *Asm) branch(l Label, cond bool) {
+	a.uses = append(a.uses, use{at: len(a.Code), label: l, cond: cond})
 	a.imm32(0)
 }
 

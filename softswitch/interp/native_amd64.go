@@ -26,7 +26,7 @@ type native struct {
 	address []uintptr
 	// Positions of code that saves what egress needs, and that restores it; −1 for
 	// none.
-	save, restore int32
+	save, restore int
 	clear         uintptr // address of the code that clears slots for a new packet
 	arrive        uintptr // of that which begins one and continues with the parser
 	deparse       [gresses]deparser
@@ -96,12 +96,13 @@ func (p *Program) translate() *native {
 		t.Place(t.labels[i])
 		i, returned = t.instruction(i)
 	}
-	n.arrive = t.arriving()
+	arrive := t.arriving()
 	t.placeStubs()
-	n.save, n.restore = t.saving(), t.restoring()
-	n.clear = t.clearing()
+	save, restore := t.saving(), t.restoring()
+	clears := t.clearing()
+	var places [gresses]asm.Label // of deparsers
 	for g := range p.deparse {
-		n.deparse[g] = t.deparsing(g)
+		places[g] = t.deparsing(g)
 	}
 	t.Finish()
 	code, err := syscall.Mmap(-1, 0, max(1, len(t.Code)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -115,13 +116,15 @@ func (p *Program) translate() *native {
 	}
 	n.code = code
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(code)))
+	address := func(l asm.Label) uintptr { return start + uintptr(t.Position(l)) }
 	for _, i := range entries {
-		n.address[i] = start + uintptr(t.Position(t.labels[i]))
+		n.address[i] = address(t.labels[i])
 	}
-	n.clear, n.arrive = n.clear+start, n.arrive+start
+	n.clear, n.arrive = address(clears), address(arrive)
+	n.save, n.restore = t.Position(save), t.Position(restore)
 	for g := range n.deparse {
-		if d := &n.deparse[g]; d.find != 0 {
-			d.find, d.place = start+d.find, start+d.place
+		if t.deparses[g] {
+			n.deparse[g] = deparser{find: address(t.finds[g]), place: address(places[g])}
 		}
 	}
 	runtime.AddCleanup(p, func(code []byte) { _ = syscall.Munmap(code) }, code)

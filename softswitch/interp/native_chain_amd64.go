@@ -30,10 +30,9 @@ func askField(at uintptr) asm.Mem {
 	return asm.At(machine, int32(unsafe.Offsetof(Machine{}.Ask)+at))
 }
 
-// arriving emits the code that begins a packet and continues with the parser, and
-// returns its position.
-func (t *translator) arriving() uintptr {
-	at := len(t.Code)
+// arriving emits the code that begins a packet and continues with the parser.
+func (t *translator) arriving() asm.Label {
+	at := t.Here()
 	t.clear()
 	f := t.prog.arrivalFields()
 	t.Load(8, asm.AX, arrivalField(unsafe.Offsetof(arrival{}.length)))
@@ -53,7 +52,7 @@ func (t *translator) arriving() uintptr {
 		}
 	}
 	t.Jump(t.labels[t.prog.parse[in]])
-	return uintptr(at)
+	return at
 }
 
 // end translates an iEnd. Code of a v1model program continues with the next phase if

@@ -80,20 +80,20 @@ func emits(list []emitted) bool {
 	})
 }
 
-// deparsing emits the code of a deparser, and returns its positions if there is any.
-func (t *translator) deparsing(g int) (d deparser) {
+// deparsing emits the code of a deparser, if it can have any: that at find, and that at
+// place, whose label it returns.
+func (t *translator) deparsing(g int) (place asm.Label) {
 	list := t.prog.deparse[g]
 	if !t.deparses[g] {
-		return d
+		return 0
 	}
 	store, rewrite := t.Label(), t.Label()
-	d.find = uintptr(len(t.Code))
 	t.Place(t.finds[g])
 	t.find(list, store, rewrite)
 	t.Place(rewrite)
 	t.conclude(toRewrite)
 
-	d.place = uintptr(len(t.Code))
+	place = t.Here()
 	t.Load(8, made, gapField(unsafe.Offsetof(gap{}.stay)))
 	t.Op(asm.Add, made, data)
 	t.Load(8, moved, gapField(unsafe.Offsetof(gap{}.from)))
@@ -103,7 +103,7 @@ func (t *translator) deparsing(g int) (d deparser) {
 		t.store(list[i].h)
 	}
 	t.conclude(0)
-	return d
+	return place
 }
 
 // find emits code that goes through the headers in three states, each of which has

@@ -42,12 +42,12 @@ func (n *native) clearing() uintptr {
 	return n.clear
 }
 
-// clearing emits the code that clears slots for a new packet, and returns its position.
-func (t *translator) clearing() uintptr {
-	at := len(t.Code)
+// clearing emits the code that clears slots for a new packet.
+func (t *translator) clearing() asm.Label {
+	at := t.Here()
 	t.clear()
 	t.Return()
-	return uintptr(at)
+	return at
 }
 
 func (t *translator) clear() {
@@ -62,7 +62,7 @@ func (t *translator) clear() {
 const fewSlots = 8
 
 // saving emits the code that copies slots to scratch.
-func (t *translator) saving() int32 {
+func (t *translator) saving() asm.Label {
 	return t.keeping(func(k *keptSet) {
 		n := int32(0)
 		for _, s := range k.whole {
@@ -79,7 +79,7 @@ func (t *translator) saving() int32 {
 }
 
 // restoring emits the inverse of saving.
-func (t *translator) restoring() int32 {
+func (t *translator) restoring() asm.Label {
 	return t.keeping(func(k *keptSet) {
 		for _, s := range k.zero {
 			t.StoreImm(mem(s), 0)
@@ -99,16 +99,16 @@ func (t *translator) restoring() int32 {
 }
 
 // keeping emits code for the slots that are kept of the packet and of each of its
-// valid headers.
-func (t *translator) keeping(each func(*keptSet)) int32 {
+// valid headers. If they are few it emits none, and returns a label without a position.
+func (t *translator) keeping(each func(*keptSet)) asm.Label {
 	slots := t.prog.kept.slots()
 	for i := range t.prog.keptOf {
 		slots += t.prog.keptOf[i].slots()
 	}
 	if slots <= fewSlots {
-		return -1
+		return t.Label()
 	}
-	at := int32(len(t.Code))
+	at := t.Here()
 	each(&t.prog.kept)
 	t.OpImm(asm.Add, scratch, int32(t.prog.kept.bytes()))
 	for i := range t.prog.keptOf {
