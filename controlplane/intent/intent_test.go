@@ -8,14 +8,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/golden"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 )
 
 const leafSpine = `
@@ -221,6 +224,34 @@ func TestPortsHaveTheArgumentsOfTheirLinks(t *testing.T) {
 		if strings.HasPrefix(profile, "rlb") && !differ {
 			t.Errorf("%s: ports to hosts and uplinks have the same arguments", profile)
 		}
+	}
+}
+
+// A plan gives each switch the entities that Build gives it alone, also if they are
+// asked for at the same time.
+func TestPlanMatchesBuild(t *testing.T) {
+	net := network(t, "fat_tree: {k: 4, rate: 40Gbps, delay: 2us}")
+	for _, profile := range programs {
+		m, info := program(t, profile)
+		plan, err := New(net, m, info, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range net.Nodes {
+			if net.Nodes[i].Kind != topo.Switch {
+				continue
+			}
+			all.Go(func() {
+				got, err := plan.Switch(i)
+				want, err2 := Build(net, i, m, info, Options{})
+				same := func(a, b *p4v1.Entity) bool { return proto.Equal(a, b) }
+				if err != nil || err2 != nil || len(got) == 0 || !slices.EqualFunc(got, want, same) {
+					t.Errorf("%s, %s: %d entities (%v), want %d (%v)", profile, net.Nodes[i].Name, len(got), err, len(want), err2)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 

@@ -142,7 +142,7 @@ func TestDistances(t *testing.T) {
 			}
 			if b[0] == 0xe9 || b[0] == 0x0f {
 				long++
-				if d == int(int8(d)) && d >= -120 && d <= 120 {
+				if d == int(int8(d)) {
 					t.Fatalf("a branch by %d is long", d)
 				}
 			}

@@ -197,19 +197,22 @@ func (t *translator) find(list []emitted, store, rewrite asm.Label) {
 // them before it stores any, as both ranges may overlap.
 func (t *translator) move(byGo asm.Label) {
 	const frame, from, size, end = asm.AX, asm.AX, asm.CX, asm.DX
+	const ( // parts of a slice, behind its address
+		lengthOf   = unsafe.Sizeof(uintptr(0))
+		capacityOf = 2 * lengthOf
+	)
 	field := func(at uintptr) asm.Mem { return asm.At(machine, int32(at)) }
-	const length2, capacity = unsafe.Offsetof(Machine{}.data) + unsafe.Sizeof(uintptr(0)), unsafe.Offsetof(Machine{}.data) + 2*unsafe.Sizeof(uintptr(0))
 	t.Move(size, length)
 	t.Op(asm.Sub, size, moved)
 	t.Lea(end, asm.At(size, -16))
 	t.OpImm(asm.Cmp, end, 64-16)
 	t.JumpIf(asm.Above, byGo)
 	t.Lea(end, asm.Mem{Base: length, Index: by})
-	t.OpMem(asm.Cmp, end, field(capacity))
+	t.OpMem(asm.Cmp, end, field(unsafe.Offsetof(Machine{}.data)+capacityOf))
 	t.JumpIf(asm.Above, byGo)
-	t.Store(8, field(length2), end)
+	t.Store(8, field(unsafe.Offsetof(Machine{}.data)+lengthOf), end)
 	t.Load(8, frame, field(unsafe.Offsetof(Machine{}.frame)))
-	t.Store(8, asm.At(frame, int32(unsafe.Offsetof(packet.Frame{}.Data)+unsafe.Sizeof(uintptr(0)))), end)
+	t.Store(8, asm.At(frame, int32(unsafe.Offsetof(packet.Frame{}.Data)+lengthOf)), end)
 
 	t.Lea(from, asm.Mem{Base: data, Index: moved})
 	t.Lea(end, asm.Mem{Base: from, Index: size})

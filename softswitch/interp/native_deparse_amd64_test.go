@@ -16,6 +16,8 @@ import (
 func TestTranslatedDeparser(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	results := map[int]int{}
+	byCode := 0           // packets whose bytes the code moved
+	byGo := map[int]int{} // the others by the number of bytes, 65 for more than 64
 	find := func(p *Program, m *Machine) int {
 		enter(p.native.deparse[out].find, m)
 		return m.found
@@ -31,7 +33,15 @@ func TestTranslatedDeparser(t *testing.T) {
 		}
 		capacity := len(h.data) + rng.IntN(400)
 		got := h.machine(capacity)
-		results[find(p, h.machine(capacity))]++
+		m := h.machine(capacity)
+		result := find(p, m)
+		results[result]++
+		switch {
+		case result == toMove:
+			byGo[min(len(h.data)-m.gap.from, 65)]++
+		case len(m.data) != len(h.data):
+			byCode++
+		}
 		if rng.IntN(50) == 0 { // a packet without all of its headers in memory
 			short := h.machine(capacity)
 			n := rng.IntN(h.payload + 1)
@@ -44,9 +54,15 @@ func TestTranslatedDeparser(t *testing.T) {
 		p.native = nil
 		want := h.machine(capacity)
 		want.deparse(out)
+		if len(got.data) > cap(got.data) || cap(got.data) != cap(got.frame.Data) {
+			t.Fatalf("%d bytes in a frame with room for %d", len(got.data), cap(got.data))
+		}
 		if !bytes.Equal(got.frame.Data, want.frame.Data) || !bytes.Equal(got.data, want.data) {
 			t.Fatalf("translated\n%x\nnot translated\n%x\nfrom\n%x\nslots %v", got.frame.Data, want.frame.Data, h.data, h.f)
 		}
+	}
+	if few, many := byGo[0]+byGo[15], byGo[65]; byCode < 500 || few == 0 || many < 500 {
+		t.Errorf("the code moves the bytes of %d packets; Go moves 0 or 15 bytes of %d and more than 64 of %d", byCode, few, many)
 	}
 	for _, result := range []int{0, toMove, toRewrite} {
 		if results[result] < 500 {
