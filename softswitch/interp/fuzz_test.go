@@ -132,9 +132,7 @@ func runFuzzed(prog *Program, data []byte, how way) string {
 		}
 		fmt.Fprintf(&seen, "%+v\n%x +%d\n", m.Ask, frame.Data, frame.Elided)
 	}
-	for _, r := range m.state.Registers {
-		fmt.Fprintln(&seen, r.cells)
-	}
+	fmt.Fprintln(&seen, m.state.cells)
 	for _, c := range m.state.Counters {
 		fmt.Fprintln(&seen, c.Cells)
 	}

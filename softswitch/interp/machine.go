@@ -17,12 +17,11 @@ import (
 // Save with the frame and later calls Resume. Egress and Finish leave the
 // packet's new bytes in the frame.
 type Machine struct {
-	prog  *Program
-	state *State
-	f     []uint64
-	// narrow has the cells of the registers with one limb, nil for others.
-	narrow [][]uint64
-	tables []*Table // state.Tables
+	prog   *Program
+	state  *State
+	f      []uint64
+	cells  []uint64 // state.cells
+	tables []Table  // state.tables
 
 	phases phases
 
@@ -76,15 +75,9 @@ type Requests struct {
 // NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
-	m := &Machine{prog: p, state: s, tables: s.Tables, phases: p.phases(), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.arrivalFields(),
+	m := &Machine{prog: p, state: s, cells: s.cells, tables: s.tables, phases: p.phases(), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.arrivalFields(),
 		valid: make([]int32, max(len(p.deparse[in]), len(p.deparse[out])))}
 	copy(m.f[p.constBase:], p.consts)
-	m.narrow = make([][]uint64, len(s.Registers))
-	for i, r := range s.Registers {
-		if r.limbs == 1 {
-			m.narrow[i] = r.cells
-		}
-	}
 	if at, ok := p.Field(p.arch.egressSpec); ok {
 		m.egressSpec = at.slot
 	}

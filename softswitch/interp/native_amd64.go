@@ -58,7 +58,7 @@ func (m *Machine) assist(r int32) {
 		in := &m.prog.code[r&^leave]
 		var pc int32
 		if in.op == iApply {
-			pc = m.applyTable(m.tables[in.imm])
+			pc = m.applyTable(&m.tables[in.imm])
 		} else {
 			pc = int32(m.step(in, int(r&^leave)+1))
 		}
@@ -166,9 +166,9 @@ func (p *Program) leaders() []bool {
 const (
 	slots   = asm.DI // the first slot
 	machine = asm.SI
-	data    = asm.R8 // the packet's first byte
-	length  = asm.R9 // and how many there are
-	arrays  = asm.R10
+	data    = asm.R8  // the packet's first byte
+	length  = asm.R9  // and how many there are
+	arrays  = asm.R10 // the first cell of the register arrays
 	scratch = asm.R11
 )
 
@@ -646,45 +646,43 @@ func (t *translator) random(i int, in *instr) (returned bool) {
 
 // register translates reading and writing a register. It reports whether Go
 // executes it.
-func (t *translator) register(i int, in *instr) (returned bool) {
+func (t *translator) register(at int, in *instr) (returned bool) {
 	info := &t.prog.Registers[in.imm]
 	index, constant := t.constant(in.a)
-	if limbsOf(info.Width) != 1 || constant && index >= min(uint64(info.Size), 1<<28) {
-		t.give(int32(i))
+	if limbsOf(info.Width) != 1 || t.prog.cells >= 1<<28 || constant && index >= uint64(info.Size) {
+		t.give(int32(at))
 		return true
 	}
-	array := asm.At(arrays, int32(in.imm)*int32(unsafe.Sizeof([]uint64{})))
-	cell := asm.Mem{Base: scratch, Index: asm.CX, Scale: 3}
-	if constant {
-		cell = asm.At(scratch, 8*int32(index))
-	} else {
-		cell.Index = t.value(in.a)
+	cell := asm.At(arrays, 8*int32(info.at+int(index)*info.step))
+	if !constant {
+		i := t.value(in.a)
 		if x := uint64(info.Size); asm.Fits(x) {
-			t.OpImm(asm.Cmp, cell.Index, int32(x))
+			t.OpImm(asm.Cmp, i, int32(x))
 		} else {
-			t.opConst(asm.Cmp, cell.Index, x)
+			t.opConst(asm.Cmp, i, x)
 		}
-		t.JumpIf(asm.NotBelow, t.rare(i))
+		t.JumpIf(asm.NotBelow, t.rare(at))
+		cell.Index, cell.Scale = i, 3
+		if info.step > 1 {
+			t.MulImm(asm.CX, i, 8*int32(info.step))
+			cell.Index, cell.Scale = asm.CX, 0
+		}
 	}
 	if in.op == iRegRead {
-		t.Load(8, scratch, array)
 		r := t.take(cell.Index)
 		t.Load(8, r, cell)
 		t.set(in.d, r)
 		return false
 	}
 	if c, ok := t.constant(in.b); ok && asm.Fits(c) {
-		t.Load(8, scratch, array)
 		t.StoreImm(cell, int32(c))
 		return false
 	}
-	from := asm.CX
-	if r, ok := t.held(in.b); ok {
-		from = r
-	} else {
+	from, ok := t.held(in.b)
+	if !ok {
+		from = scratch
 		t.copyTo(from, in.b)
 	}
-	t.Load(8, scratch, array)
 	t.Store(8, cell, from)
 	return false
 }

@@ -12,7 +12,7 @@ TEXT ·enter(SB), NOSPLIT, $0-20
 	MOVQ Machine_f(SI), DI
 	MOVQ Machine_data(SI), R8
 	MOVQ (Machine_data+8)(SI), R9
-	MOVQ Machine_narrow(SI), R10
+	MOVQ Machine_cells(SI), R10
 	CALL AX
 	MOVL AX, ret+16(FP)
 	RET

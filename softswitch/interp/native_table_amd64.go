@@ -22,8 +22,7 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 	t.key(key, info.parts)
 	t.forgetAll() // frees the pool
 	t.Load(8, tab, asm.At(machine, int32(unsafe.Offsetof(Machine{}.tables))))
-	t.Load(8, tab, asm.At(tab, 8*number))
-	field := func(offset uintptr) asm.Mem { return asm.At(tab, int32(offset)) }
+	field := func(offset uintptr) asm.Mem { return asm.At(tab, number*int32(unsafe.Sizeof(Table{}))+int32(offset)) }
 	act := t.Label() // x is where the action and its arguments are
 	miss := func() {
 		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))

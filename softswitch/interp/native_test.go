@@ -72,10 +72,8 @@ func TestTranslation(t *testing.T) {
 				m.f = slices.Clone(before)
 				m.frame = &packet.Frame{Data: slices.Clone(data), Elided: 20}
 				m.data, m.cur, m.Ask, m.steps, m.parseEnd = m.frame.Data, cur, Requests{}, 0, p.parseEnd[in]
-				for _, r := range s.Registers {
-					for i := range r.cells {
-						r.cells[i] = uint64(i) << 20
-					}
+				for i := range s.cells {
+					s.cells[i] = uint64(i) << 20
 				}
 				for _, t := range s.Tables {
 					t.Lookups, t.Hits = 0, 0
@@ -87,9 +85,7 @@ func TestTranslation(t *testing.T) {
 					m.run(new(p.phase(0)))
 				}
 				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError), s.rng.state)
-				for _, r := range s.Registers {
-					got[k] = append(got[k], r.cells...)
-				}
+				got[k] = append(got[k], s.cells...)
 				for _, t := range s.Tables {
 					got[k] = append(got[k], t.Lookups, t.Hits)
 				}
@@ -141,7 +137,8 @@ func randomProgram(rng *rand.Rand) *Program {
 	p := &Program{params: randomParams, sys: randomParams + randomArgs, fieldsEnd: randomParams, constBase: randomConst, arch: &v1Model, fields: map[string]fieldAt{}}
 	p.consts = append(slices.Clone(interesting), uint64(randomVars), uint64(randomVars+randomBlock))
 	p.slots = p.constBase + len(p.consts)
-	p.Registers = []RegisterInfo{{Name: "r", Size: 40, Width: 64}, {Name: "w", Size: 3, Width: 100}}
+	p.Registers = []RegisterInfo{{Name: "r", Size: 40, Width: 64}, {Name: "w", Size: 3, Width: 100}, {Name: "beside r", Size: 40, Width: 9}}
+	p.placeRegisters()
 	p.Actions = []ActionInfo{{Name: "a", slots: randomArgs}}
 	typ := &headerType{bits: 64, varbit: -1, size: randomBlock}
 	p.headerOps = []headerOp{{typ: typ, bytes: 8}, {typ: typ, bytes: 8, siblings: []int{randomBlock}}}
@@ -249,7 +246,7 @@ func randomProgram(rng *rand.Rand) *Program {
 			in.imm = uint64(len(p.extracts))
 			p.extracts = append(p.extracts, extraction{typ: typ, base: int(in.d), next: -1, n: 1, bytes: int(in.b)})
 		case 12:
-			in.op, in.imm = []opcode{iRegRead, iRegWrite}[rng.IntN(2)], uint64(rng.IntN(2)/(1+rng.IntN(3)))
+			in.op, in.imm = []opcode{iRegRead, iRegWrite}[rng.IntN(2)], []uint64{0, 0, 0, 1, 2, 2}[rng.IntN(6)]
 			if in.op == iRegRead {
 				in.b = slot(rng.IntN(2))
 				in.d = min(in.d, randomVars-2) // two limbs

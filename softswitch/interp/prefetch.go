@@ -46,7 +46,8 @@ func (m *Machine) Prefetch(frames [][]byte) {
 // mostRecords is how many lines of a table's records Fetch fetches at most.
 const mostRecords = 8
 
-// tableLines is how many lines of a Table a lookup needs.
+// tableLines is how many lines of a Table a lookup needs, unless it is found in
+// direct or in recent.
 const tableLines = 5
 
 // Fetch has the processor fetch what any packet needs: slots, and of tables what
@@ -55,11 +56,14 @@ func (m *Machine) Fetch() {
 	cache.Lines(unsafe.Pointer(m), 2)
 	cache.Lines(unsafe.Pointer(unsafe.SliceData(m.f)), (len(m.f)+7)/8)
 	for _, t := range m.state.Tables {
-		cache.Lines(unsafe.Pointer(t), tableLines)
-		if t.recent != nil {
+		switch {
+		case t.recent != nil:
+			cache.Lines(unsafe.Pointer(t), 1)
 			cache.Lines(unsafe.Pointer(t.recent), recentSlots/8)
-		}
-		if t.direct != nil {
+		case t.direct == nil:
+			cache.Lines(unsafe.Pointer(t), tableLines)
+		default:
+			cache.Lines(unsafe.Pointer(t), 1)
 			cache.Lines(unsafe.Pointer(unsafe.SliceData(t.direct)), 2)
 			cache.Lines(unsafe.Pointer(unsafe.SliceData(t.records.data)), min(mostRecords, (len(t.records.data)+7)/8))
 		}

@@ -70,6 +70,8 @@ type Program struct {
 	keptOf    []keptSet // kept if a header is valid
 	keptWords int       // their maximum size
 
+	cells int // limbs of all register arrays
+
 	headerOps   []headerOp
 	stackOps    []stackOp
 	extracts    []extraction
@@ -112,6 +114,9 @@ type RegisterInfo struct {
 	Width int // bits
 	// Initial is the initial value of every cell; nil is zero.
 	Initial []uint64
+	// Cell i is at State.cells[at+i*step].
+	at, step int
+	narrow   int // Size, or 0 if cells have several limbs
 }
 
 // CounterInfo is an array of counters or, if direct, the counters of a table's
@@ -408,6 +413,7 @@ func (c *compiler) declareObjects() {
 		}
 		prog.Registers = append(prog.Registers, info)
 	}
+	prog.placeRegisters()
 	for _, k := range p.CounterArrays {
 		once(c.counters, "counter array", k.Name, k.Pos, len(prog.Counters))
 		if k.Size < 0 || k.Size > maxCells {

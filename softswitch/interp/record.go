@@ -8,8 +8,8 @@ import "github.com/pauseless/pauseless/softswitch/table"
 // the action, and its arguments. Entries with equal content share a record, so
 // that a large table of routes to few next hops occupies little of the cache.
 type records struct {
-	stride int
 	data   []uint64 // stride words each
+	stride int
 	uses   []uint32
 	free   []uint32
 	index  *table.Exact // content → number

@@ -22,6 +22,8 @@ type State struct {
 	Tables    []*Table
 	Profiles  []*Profile
 	VSets     []*VSet
+	cells     []uint64 // of Registers
+	tables    []Table  // Tables
 	memos     []hashMemo
 	rng       generator
 }
@@ -30,12 +32,13 @@ type State struct {
 // numbers.
 func NewState(p *Program, seed uint64) *State {
 	s := &State{Program: p, rng: generator{seed}}
+	s.cells = make([]uint64, p.cells)
 	for i := range p.Registers {
-		r := &p.Registers[i]
-		limbs := limbsOf(r.Width)
-		array := &Register{Info: r, limbs: limbs, cells: make([]uint64, r.Size*limbs)}
-		array.Reset()
-		s.Registers = append(s.Registers, array)
+		r := &Register{Info: &p.Registers[i], cells: s.cells}
+		if r.Info.Initial != nil {
+			r.Reset()
+		}
+		s.Registers = append(s.Registers, r)
 	}
 	for i := range p.Counters {
 		k := CounterArray{Info: &p.Counters[i]}
@@ -59,8 +62,10 @@ func NewState(p *Program, seed uint64) *State {
 		v.Set(nil)
 		s.VSets = append(s.VSets, v)
 	}
-	for _, t := range p.Tables {
-		s.Tables = append(s.Tables, newTable(p, t))
+	s.tables = make([]Table, len(p.Tables))
+	for i, t := range p.Tables {
+		s.tables[i].init(p, t)
+		s.Tables = append(s.Tables, &s.tables[i])
 	}
 	s.memos = make([]hashMemo, len(p.calcs))
 	for i := range s.memos {
@@ -74,34 +79,6 @@ func (s *State) Seed(seed uint64) { s.rng.state = seed }
 
 // Random returns the random number of 0…most that the program would draw next.
 func (s *State) Random(most uint64) uint64 { return s.rng.between(0, most) }
-
-// Register is an array of registers.
-type Register struct {
-	Info  *RegisterInfo
-	limbs int
-	cells []uint64
-}
-
-// Limbs returns the number of limbs of a cell.
-func (r *Register) Limbs() int { return r.limbs }
-
-// Cell returns the limbs of a cell, low ones first, for reading or writing. A
-// written value must fit the width.
-func (r *Register) Cell(i int) []uint64 { return r.cells[i*r.limbs : (i+1)*r.limbs] }
-
-// Cells returns the limbs of all cells, for reading.
-func (r *Register) Cells() []uint64 { return r.cells }
-
-// Reset sets all cells to their initial value.
-func (r *Register) Reset() {
-	if r.Info.Initial == nil {
-		clear(r.cells)
-		return
-	}
-	for i := range r.Info.Size {
-		copy(r.Cell(i), r.Info.Initial)
-	}
-}
 
 // Counter counts packets and their bytes.
 type Counter struct{ Packets, Bytes uint64 }
@@ -158,12 +135,18 @@ func (v *VSet) pad(value []uint64, bytes int) []uint64 {
 	return d
 }
 
-// Table is a table with its entries.
+// Table is a table with its entries. Its size is a multiple of a cache line's, and
+// the first line has what translated code needs for a hit.
 type Table struct {
-	Info *TableInfo
 	// Lookups and Hits count applications.
 	Lookups, Hits uint64
 
+	recent  *recentKeys // of tables with slow lookups
+	direct  []uint32    // record plus one by key, of exact tables with small keys
+	records records
+	missed  []uint64 // def as a record, for translated code
+
+	Info    *TableInfo
 	prog    *Program
 	index   table.Index
 	exact32 *table.Exact32 // index, if it has this type
@@ -172,17 +155,13 @@ type Table struct {
 	lpm     *table.LPM     // …
 	key     []uint64       // scratch
 	quick   bool           // applyTable applies it directly
-	direct  []uint32       // record plus one by key, of exact tables with small keys
-	recent  *recentKeys    // of tables with slow lookups
 	argsAt  int            // offset of the arguments in Entry.limbs
 	entries []Entry
-	free    []uint32
 	// recordOf has the record numbers of entries, unless the table is heavy.
 	recordOf []uint32
-	records  records
+	free     []uint32
 	def      Entry
-	missed   []uint64 // def as a record, for translated code
-	hitPC    []int32  // by action
+	hitPC    []int32 // by action
 	missPC   []int32
 	// extras is true if entries have extensions. heavy is true if applying needs
 	// them: direct meters, an action profile. Counters and ageing need only hot.
@@ -248,7 +227,7 @@ const hotChunk = 1024
 // hotOf returns an entry's Hot.
 func (t *Table) hotOf(id uint32) *Hot { return &t.hot[id/hotChunk][id%hotChunk] }
 
-func newTable(p *Program, info *TableInfo) *Table {
+func (t *Table) init(p *Program, info *TableInfo) {
 	fields := info.ranges
 	for _, k := range info.Key {
 		if info.Kind == "lpm" && k.Kind == "lpm" {
@@ -259,7 +238,7 @@ func newTable(p *Program, info *TableInfo) *Table {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	t := &Table{Info: info, prog: p, index: index, key: make([]uint64, bitvec.Limbs(info.Width))}
+	t.Info, t.prog, t.index, t.key = info, p, index, make([]uint64, bitvec.Limbs(info.Width))
 	t.exact32, _ = index.(*table.Exact32)
 	t.exact, _ = index.(*table.Exact)
 	t.lpm32, _ = index.(*table.LPM32)
@@ -290,7 +269,6 @@ func newTable(p *Program, info *TableInfo) *Table {
 			t.insert(&e.Match, e.Action, e.Args)
 		}
 	}
-	return t
 }
 
 // Len returns the number of entries.
@@ -530,10 +508,7 @@ func (p *Program) UnpackArgs(action int, data []uint64) [][]uint64 {
 // StateBytes returns the memory size of a program's arrays in bytes. It
 // allocates nothing.
 func (p *Program) StateBytes() int64 {
-	n := int64(0)
-	for i := range p.Registers {
-		n += 8 * int64(p.Registers[i].Size) * int64(limbsOf(p.Registers[i].Width))
-	}
+	n := 8 * int64(p.cells)
 	for i := range p.Counters {
 		if !p.Counters[i].Direct {
 			n += int64(p.Counters[i].Size) * int64(unsafe.Sizeof(Counter{}))

@@ -254,9 +254,9 @@ func (m *Machine) interpret(start int32) {
 			i := *at64(f, in.a)<<(in.imm&63) | *at64(f, in.b)
 			*at64(f, in.d) = i
 			in = (*instr)(ip)
-			if cells := m.narrow[in.imm]; i < uint64(len(cells)) {
+			if r := &m.prog.Registers[in.imm]; i < uint64(r.narrow) {
 				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
-				*at64(f, in.d) = cells[i]
+				*at64(f, in.d) = m.cells[r.at+int(i)*r.step]
 				if in.b < sameIndex {
 					goto loop
 				}
@@ -268,16 +268,20 @@ func (m *Machine) interpret(start int32) {
 		case iRegRead:
 			goto read
 		case iRegWrite:
-			if cells, i := m.narrow[in.imm], *at64(f, in.a); i < uint64(len(cells)) {
-				cells[i] = *at64(f, in.b)
+			if r, i := &m.prog.Registers[in.imm], *at64(f, in.a); i < uint64(r.narrow) {
+				m.cells[r.at+int(i)*r.step] = *at64(f, in.b)
 				goto loop
 			}
 		}
 		goto other
 
 	read:
-		for i := *at64(f, in.a); i < uint64(len(m.narrow[in.imm])); {
-			*at64(f, in.d) = m.narrow[in.imm][i]
+		for i := *at64(f, in.a); ; {
+			r := &m.prog.Registers[in.imm]
+			if i >= uint64(r.narrow) {
+				break
+			}
+			*at64(f, in.d) = m.cells[r.at+int(i)*r.step]
 			if in.b < sameIndex {
 				goto loop
 			}
@@ -397,24 +401,15 @@ func (m *Machine) step(in *instr, pc int) int {
 
 	case iRegRead:
 		r := m.state.Registers[in.imm]
-		switch i := f[in.a]; {
-		case i >= uint64(r.Info.Size):
-			if in.b&^sameIndex != 0 {
-				clear(f[in.d : int(in.d)+r.limbs])
-			}
-		case r.limbs == 1:
-			f[in.d] = r.cells[i]
-		default:
-			copy(f[in.d:int(in.d)+r.limbs], r.Cell(int(i)))
+		if i := f[in.a]; i < uint64(r.Info.Size) {
+			copy(f[in.d:], r.Cell(int(i)))
+		} else if in.b&^sameIndex != 0 {
+			clear(f[in.d : int(in.d)+r.Limbs()])
 		}
 	case iRegWrite:
 		r := m.state.Registers[in.imm]
-		switch i := f[in.a]; {
-		case i >= uint64(r.Info.Size):
-		case r.limbs == 1:
-			r.cells[i] = f[in.b]
-		default:
-			copy(r.Cell(int(i)), f[in.b:int(in.b)+r.limbs])
+		if i := f[in.a]; i < uint64(r.Info.Size) {
+			copy(r.Cell(int(i)), f[in.b:])
 		}
 	case iRandom:
 		if lo, hi := f[in.a], f[in.b]; lo <= hi {

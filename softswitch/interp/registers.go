@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package interp
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Register is an array of registers.
+type Register struct {
+	Info *RegisterInfo
+	// cells are those of all arrays: see placeRegisters.
+	cells []uint64
+}
+
+// Limbs returns the number of limbs of a cell.
+func (r *Register) Limbs() int { return limbsOf(r.Info.Width) }
+
+// Cell returns the limbs of a cell, low ones first, for reading or writing. A
+// written value must fit the width.
+func (r *Register) Cell(i int) []uint64 {
+	at := r.Info.at + i*r.Info.step
+	return r.cells[at : at+r.Limbs()]
+}
+
+// Reset sets all cells to their initial value.
+func (r *Register) Reset() {
+	for i := range r.Info.Size {
+		cell := r.Cell(i)
+		clear(cell)
+		copy(cell, r.Info.Initial)
+	}
+}
+
+const (
+	// rowLimbs is how many limbs a cache line has.
+	rowLimbs = 8
+	// paddedRows is up to how many rows are padded so that none is in two cache lines.
+	paddedRows = 512
+)
+
+// placeRegisters determines where in State.cells each cell is. Arrays of the same
+// size often have the same index, for instance a flow or a path, and a packet needs
+// the same cell of several of them. So cells of one limb with the same index are in
+// one row, of one cache line at most: the packet waits for memory once.
+func (p *Program) placeRegisters() {
+	bySize := map[int][]*RegisterInfo{}
+	var sizes []int
+	end := 0
+	for i := range p.Registers {
+		r := &p.Registers[i]
+		if n := limbsOf(r.Width); n != 1 {
+			r.at, r.step = end, n
+			end += r.Size * n
+			continue
+		}
+		if bySize[r.Size] == nil {
+			sizes = append(sizes, r.Size)
+		}
+		bySize[r.Size] = append(bySize[r.Size], r)
+	}
+	for _, size := range sizes {
+		for row := range slices.Chunk(bySize[size], rowLimbs) {
+			step := len(row)
+			if size <= paddedRows {
+				step = 1 << bits.Len(uint(step-1))
+			}
+			end = (end + rowLimbs - 1) / rowLimbs * rowLimbs
+			for i, r := range row {
+				r.at, r.step, r.narrow = end+i, step, size
+			}
+			end += size * step
+		}
+	}
+	p.cells = end
+}
