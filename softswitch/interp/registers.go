@@ -2,8 +2,6 @@
 
 package interp
 
-import "slices"
-
 // Register is an array of registers.
 type Register struct {
 	Info *RegisterInfo
@@ -38,29 +36,28 @@ const rowLimbs = 8
 // the same cell of several of them. So cells of one limb with the same index are in
 // one row, of one or two cache lines.
 func (p *Program) placeRegisters() {
-	bySize := map[int][]*RegisterInfo{}
-	var sizes []int
 	end := 0
 	for i := range p.Registers {
-		r := &p.Registers[i]
-		if n := limbsOf(r.Width); n != 1 {
-			r.at, r.step = end, n
-			end += r.Size * n
+		first := &p.Registers[i]
+		if first.step != 0 {
+			continue // it is in the row of one before
+		}
+		if n := limbsOf(first.Width); n > 1 {
+			first.at, first.step = end, n
+			end += first.Size * n
 			continue
 		}
-		if bySize[r.Size] == nil {
-			sizes = append(sizes, r.Size)
-		}
-		bySize[r.Size] = append(bySize[r.Size], r)
-	}
-	for _, size := range sizes {
-		for row := range slices.Chunk(bySize[size], rowLimbs) {
-			end = (end + rowLimbs - 1) / rowLimbs * rowLimbs
-			for i, r := range row {
-				r.at, r.step, r.narrow = end+i, len(row), size
+		var row []*RegisterInfo
+		for j := i; j < len(p.Registers) && len(row) < rowLimbs; j++ {
+			if r := &p.Registers[j]; r.step == 0 && r.Size == first.Size && limbsOf(r.Width) == 1 {
+				row = append(row, r)
 			}
-			end += size * len(row)
 		}
+		end = (end + rowLimbs - 1) / rowLimbs * rowLimbs
+		for k, r := range row {
+			r.at, r.step, r.narrow = end+k, len(row), r.Size
+		}
+		end += first.Size * len(row)
 	}
 	p.cells = end
 }
