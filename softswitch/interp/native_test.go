@@ -96,7 +96,7 @@ func TestTranslation(t *testing.T) {
 		}
 	}
 	for op := range opcodes {
-		if op <= iTake && op != iEnd && !slices.Contains(notRandom, op) && seen[op] < 50 {
+		if (op <= iTake || op == iShlOrRead) && op != iEnd && !slices.Contains(notRandom, op) && seen[op] < 50 {
 			t.Errorf("%v occurs %d times", op, seen[op])
 		}
 	}
@@ -246,10 +246,15 @@ func randomProgram(rng *rand.Rand) *Program {
 			in.imm = uint64(len(p.extracts))
 			p.extracts = append(p.extracts, extraction{typ: typ, base: int(in.d), next: -1, n: 1, bytes: int(in.b)})
 		case 12:
-			in.op, in.imm = []opcode{iRegRead, iRegWrite}[rng.IntN(2)], []uint64{0, 0, 0, 1, 2, 2}[rng.IntN(6)]
+			in.op, in.imm = []opcode{iRegRead, iRegWrite}[rng.IntN(2)], uint64(rng.IntN(3))
 			if in.op == iRegRead {
 				in.b = slot(rng.IntN(2))
 				in.d = min(in.d, randomVars-2) // two limbs
+				if last := len(p.code) - 1; last >= 0 && (p.code[last].op == iShlOr || p.code[last].op == iField) && p.code[last].d < randomVars-2 {
+					// an index such as of port and class
+					p.code[last] = instr{op: iShlOr, d: p.code[last].d, a: in.a, b: in.a, imm: uint64(rng.IntN(3))}
+					in.a = p.code[last].d
+				}
 			} else {
 				in.d = 0
 			}

@@ -49,7 +49,7 @@ func (p *Program) placeRegisters() {
 		}
 		var row []*RegisterInfo
 		for j := i; j < len(p.Registers) && len(row) < rowLimbs; j++ {
-			if r := &p.Registers[j]; r.step == 0 && r.Size == first.Size && limbsOf(r.Width) == 1 {
+			if r := &p.Registers[j]; r.Size == first.Size && limbsOf(r.Width) == 1 {
 				row = append(row, r)
 			}
 		}

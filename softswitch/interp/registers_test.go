@@ -61,11 +61,13 @@ func TestRegisterRows(t *testing.T) {
 	if n := 100*3 + 30*9 + 1 + 7*4; len(s.cells) < n || len(s.cells) > n+6*rowLimbs {
 		t.Errorf("%d limbs, want %d and at most a line more for each kind of row", len(s.cells), n)
 	}
-	s.Registers[2].Cell(3)[2], s.Registers[3].Cell(4)[0], s.Registers[0].Cell(4)[0] = 9, 0, 7
-	s.Registers[2].Reset()
-	s.Registers[3].Reset()
-	if w, b, a := s.Registers[2].Cell(3)[2], s.Registers[3].Cell(4)[0], s.Registers[0].Cell(4)[0]; w != 3 || b != 1 || a != 7 {
-		t.Errorf("after two arrays are reset: %d, %d, and %d of another one", w, b, a)
+	a, b, c, wide := s.Registers[0].Cell(4), s.Registers[3].Cell(4), s.Registers[5].Cell(4), s.Registers[2].Cell(3)
+	a[0], b[0], c[0], wide[2] = 7, 0, 8, 9
+	for _, i := range []int{2, 3, 5} {
+		s.Registers[i].Reset()
+	}
+	if a[0] != 7 || b[0] != 1 || c[0] != 0 || wide[2] != 3 {
+		t.Errorf("after three arrays are reset: %d, %d, %d, and %d of another one", b[0], c[0], wide[2], a[0])
 	}
 }
 
