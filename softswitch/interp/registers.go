@@ -28,8 +28,13 @@ func (r *Register) Reset() {
 	}
 }
 
-// rowLimbs is how many limbs a cache line has.
-const rowLimbs = 8
+const (
+	// rowLimbs is how many limbs a cache line has.
+	rowLimbs = 8
+	// rowReach is among how many arrays those of a row are, so that a file with very
+	// many arrays does not take long.
+	rowReach = 256
+)
 
 // placeRegisters determines where in State.cells each cell is. Arrays of the same
 // size often have the same index, for instance a flow or a path, and a packet needs
@@ -48,7 +53,7 @@ func (p *Program) placeRegisters() {
 			continue
 		}
 		var row []*RegisterInfo
-		for j := i; j < len(p.Registers) && len(row) < rowLimbs; j++ {
+		for j := i; j < min(i+rowReach, len(p.Registers)) && len(row) < rowLimbs; j++ {
 			if r := &p.Registers[j]; r.Size == first.Size && limbsOf(r.Width) == 1 {
 				row = append(row, r)
 			}

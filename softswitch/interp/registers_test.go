@@ -71,6 +71,22 @@ func TestRegisterRows(t *testing.T) {
 	}
 }
 
+// Arrays far from one another are in different rows, each in one only.
+func TestRowReach(t *testing.T) {
+	p := &Program{}
+	for i := range 3 * rowReach {
+		p.Registers = append(p.Registers, RegisterInfo{Name: "r", Size: 2 + i%rowReach, Width: 8})
+	}
+	p.placeRegisters()
+	seen := map[int]bool{}
+	for _, r := range p.Registers {
+		if r.step != 1 || r.narrow != r.Size || seen[r.at] || r.at+r.Size > p.cells {
+			t.Fatalf("%+v of %d limbs", r, p.cells)
+		}
+		seen[r.at] = true
+	}
+}
+
 // TestTableLines checks what Fetch and translated code assume about Table.
 func TestTableLines(t *testing.T) {
 	var x Table
