@@ -214,7 +214,8 @@ func shallow(n *yaml.Node) *yaml.Node {
 }
 
 // Canonical returns the file as JSON, with keys in order and values as they are
-// written. Two files with the same content give the same bytes.
+// written. A key without a value (~) is left out. Two files with the same content
+// give the same bytes.
 func (f *File) Canonical() []byte { return []byte(f.CanonicalAt("")) }
 
 func plain(n *yaml.Node, depth int) any {
@@ -225,7 +226,9 @@ func plain(n *yaml.Node, depth int) any {
 	case n.Kind == yaml.MappingNode:
 		m := make(map[string]any)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			m[n.Content[i].Value] = plain(n.Content[i+1], depth+1)
+			if v := resolve(n.Content[i+1]); v.ShortTag() != "!!null" {
+				m[n.Content[i].Value] = plain(v, depth+1)
+			}
 		}
 		return m
 	case n.Kind == yaml.SequenceNode:

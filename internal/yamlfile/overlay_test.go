@@ -21,6 +21,7 @@ over:
   set: {rlb.calm: 2KB}
   set.rlb.warn: 3KB
   hosts.recovery: irn
+  network.clos: ~
 bad:
   traffic.2.poisson.load: 1
 list: {traffic: [{long: {size: 1}}]}
@@ -55,7 +56,7 @@ func TestAnOverlayThatDoesNotFitIsReportedAtItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = f.Over(f.Raw("bad")).Err()
-	if err == nil || !strings.HasPrefix(err.Error(), `c.yaml:16:3: "2" is not an index of this list of 2 elements, which are numbered from 0`) {
+	if err == nil || !strings.HasPrefix(err.Error(), `c.yaml:17:3: "2" is not an index of this list of 2 elements, which are numbered from 0`) {
 		t.Errorf("got %v", err)
 	}
 	if err := f.Over(f.Raw("traffic")).Err(); err == nil {

@@ -166,7 +166,7 @@ func TestEstimatesOfARealSweepAreRightWithinAQuarter(t *testing.T) {
 	for _, c := range []struct {
 		known        bool
 		given, share float64 // least share of estimates with a single time, and of right ones among those
-	}{{true, 0.75, 0.9}, {false, 0.3, 0.88}} {
+	}{{true, 0.7, 0.9}, {false, 0.25, 0.88}} {
 		var n, given, right int
 		for _, name := range played {
 			all := play(t, name, c.known)

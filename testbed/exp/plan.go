@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -74,7 +75,8 @@ func NewPlan(s *scenario.Scenario, command string) (*Plan, error) {
 }
 
 // keyBase returns everything that a run of the case depends on, except its seed
-// and this executable.
+// and this executable. Settings of the profile are in the program and its manifest;
+// one that the program does not use is not there, and does not make another run.
 func keyBase(c *scenario.Case, prog *program.Program) ([]byte, error) {
 	manifest, err := json.Marshal(prog.Manifest)
 	if err != nil {
@@ -95,8 +97,13 @@ func keyBase(c *scenario.Case, prog *program.Program) ([]byte, error) {
 		}
 		files["topology"] = sum(net)
 	}
+	var keys map[string]any
+	if err := json.Unmarshal(c.Canonical(), &keys); err != nil {
+		return nil, err
+	}
+	delete(keys, "set")
 	return json.Marshal(map[string]any{
-		"program": sum(prog.JSON), "p4": sum(prog.P4), "manifest": sum(manifest), "target": c.On(), "case": string(c.Canonical()), "files": files,
+		"program": sum(prog.JSON), "p4": sum(prog.P4), "manifest": sum(manifest), "target": c.On(), "case": keys, "files": files,
 	})
 }
 
@@ -276,16 +283,23 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 }
 
 // Runs iterates over the runs of an outcome, with flows and time lines, except those
-// of an earlier outcome, which has neither. It holds one run in memory at a time.
+// of an earlier outcome, which has neither. It holds as many runs in memory as there
+// are processors.
 func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] {
 	return func(yield func(*result.Run, error) bool) {
-		networks := make(map[int]*result.Network) // by case: the store's runs have none
+		var notes []*result.RunNote
 		for i := range o.Runs {
-			n := &o.Runs[i]
-			if n.State == result.Failed || n.Earlier {
-				continue
+			if n := &o.Runs[i]; n.State != result.Failed && !n.Earlier {
+				notes = append(notes, n)
 			}
-			rec, err := st.GetAll(n.Key)
+		}
+		networks := make(map[int]*result.Network) // by case: the store's runs have none
+		var ahead []func() (*Record, error)       // reads of the next runs, which are under way
+		for i, n := range notes {
+			for k := i + len(ahead); k < min(i+runtime.GOMAXPROCS(0), len(notes)); k++ {
+				ahead = append(ahead, readAhead(st, notes[k].Key))
+			}
+			rec, err := ahead[0]()
 			if err == nil && rec == nil {
 				err = fmt.Errorf("run %s is no longer in the store", n.Key)
 			}
@@ -293,6 +307,7 @@ func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] 
 				yield(nil, err)
 				return
 			}
+			ahead = ahead[1:]
 			rec.Run.Arm, rec.Run.Point, rec.Run.Scenario = n.Arm, n.Point, o.Experiment
 			at := slices.IndexFunc(p.Scenario.Cases(), func(c *scenario.Case) bool { return c.Arm == n.Arm && slices.Equal(c.Point, n.Point) })
 			if at >= 0 && networks[at] == nil {
@@ -303,6 +318,21 @@ func (p *Plan) Runs(st *Store, o *result.Outcome) iter.Seq2[*result.Run, error] 
 				return
 			}
 		}
+	}
+}
+
+// readAhead begins to read a run and returns a function that waits for it.
+func readAhead(st *Store, key string) func() (*Record, error) {
+	var rec *Record
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		rec, err = st.GetAll(key)
+	}()
+	return func() (*Record, error) {
+		<-done
+		return rec, err
 	}
 }
 

@@ -292,7 +292,7 @@ func (r *runner) batch(ctx context.Context, jobs []Job) error {
 		})
 	}
 feeding:
-	for _, j := range jobs {
+	for _, j := range onceFirst(jobs) {
 		exists := r.earlier[r.p.Name(j)].State != "" || r.st.Has(j.Key)
 		if r.o.Budget > 0 && time.Since(r.begun) > r.o.Budget && !exists {
 			r.mu.Lock()
@@ -314,6 +314,22 @@ feeding:
 		return ctx.Err()
 	}
 	return first
+}
+
+// onceFirst returns the jobs with those at the end whose run is that of another one
+// before them, so that no worker waits for it.
+func onceFirst(jobs []Job) []Job {
+	seen := make(map[string]bool)
+	var first, again []Job
+	for _, j := range jobs {
+		if seen[j.Key] {
+			again = append(again, j)
+		} else {
+			first = append(first, j)
+		}
+		seen[j.Key] = true
+	}
+	return append(first, again...)
 }
 
 // one makes a run, unless the store has it. An error ends the experiment. A failed

@@ -185,6 +185,29 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 	}
 }
 
+// Two arms with the same run share it, and no worker waits for it.
+func TestArmsShareARun(t *testing.T) {
+	p := tinyPlan(t, "- {name: b", "- {name: c, set: {rlb.warn: 100KB, rlb.calm: 5KB}}\n- {name: b")
+	var made []string
+	out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2, OnEvent: func(e Event) {
+		switch e.Kind {
+		case Started:
+			made = append(made, e.Name)
+		case Waiting:
+			if e.Index <= 8 {
+				t.Errorf("%s waits although other runs are to be made", e.Name)
+			}
+		}
+	}})
+	if err != nil || len(made) != 8 || len(out.Runs) != 12 {
+		t.Fatalf("error %v; runs %q were made for %d; want 8 for 12", err, made, len(out.Runs))
+	}
+	a, c := &out.Cells[0], &out.Cells[slices.IndexFunc(out.Cells, func(c result.Cell) bool { return c.Arm == "c" })]
+	if !slices.Equal(a.Values["avg_fct_us"], c.Values["avg_fct_us"]) {
+		t.Errorf("FCTs are %v and %v with the same run", a.Values["avg_fct_us"], c.Values["avg_fct_us"])
+	}
+}
+
 // broken is a Maker whose runs all fail.
 type broken struct{}
 
@@ -201,6 +224,18 @@ func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	if base.Job(0, 1).Key != same.Job(0, 1).Key {
 		t.Error("names change the key of a run")
 	}
+	set := func(profile, value string) string {
+		return tinyPlan(t, "{name: a}", "{name: a, profile: "+profile+", set: {rlb.warn: "+value+", rlb.calm: 5KB}}").Job(0, 1).Key
+	}
+	if set("ecmp", "100KB") != base.Job(0, 1).Key {
+		t.Error("a setting that the program does not use changes the key of a run")
+	}
+	if set("rlb-drill", "100KB") == set("rlb-drill", "120KB") {
+		t.Error("a setting that the program uses does not change the key of a run")
+	}
+	if empty := tinyPlan(t, "{name: a}", "{name: a, hosts: ~}").Job(0, 1).Key; empty != base.Job(0, 1).Key {
+		t.Error("a key without a value changes the key of a run")
+	}
 	keys := map[string]string{base.Job(0, 1).Key: "the first"}
 	for what, k := range map[string]string{
 		"another seed": base.Job(0, 2).Key, "another arm": base.Job(2, 1).Key, "another point": base.Job(1, 1).Key,
@@ -214,20 +249,22 @@ func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	}
 }
 
-// Seeds are added until claims are precise, up to max_seeds.
-func TestSeedsAreAddedUntilClaimsArePrecise(t *testing.T) {
-	p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 5", "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}}")
-	out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Cells {
-		want := "[3 1]"
-		if c.Arm == "b" {
-			want = "[3 1 4 5 6]"
+// Seeds are added until claims are precise or clear, up to max_seeds.
+func TestSeedsAreAddedUntilClaimsAreClear(t *testing.T) {
+	for most, want := range map[string]string{"3": "[3 1 4]", "9": "[3 1 4 5]"} {
+		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: "+most, "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}}")
+		out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := fmt.Sprint(c.Seeds); got != want {
-			t.Errorf("%s at %s has seeds %s, want %s", c.Arm, c.Point, got, want)
+		for _, c := range out.Cells {
+			seeds := "[3 1]"
+			if c.Arm == "b" {
+				seeds = want
+			}
+			if got := fmt.Sprint(c.Seeds); got != seeds {
+				t.Errorf("%s at %s has seeds %s of %s, want %s", c.Arm, c.Point, got, most, seeds)
+			}
 		}
 	}
 }

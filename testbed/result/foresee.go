@@ -38,8 +38,6 @@ func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int
 		effect, n = usual*rng.NormFloat64(), 0
 	}
 	sigma := math.Sqrt((squares + usual*usual) / chiSquare(rng, freedom+1))
-	key, _ := j.Claim.Relation()
-	_, bound := j.Claim.Number()
 	return func(seeds int) bool {
 		if seeds < 2 || seeds <= n && seeds == j.Seeds {
 			return j.Precise
@@ -51,16 +49,10 @@ func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int
 			effect += sigma * math.Sqrt(1/float64(n)-1/float64(seeds)) * rng.NormFloat64()
 		}
 		n = seeds
-		half := student95(n-1) * math.Sqrt(squares/float64(n-1)/float64(n))
-		lo, hi := effect-half, effect+half
-		if key == "more" {
-			lo, hi = -hi, -lo
-		}
-		decided := lo > 0 || hi < 0 || lo > -within && !bound
-		if key == "same" {
-			decided = lo >= -within && hi <= within || lo > within || hi < -within
-		}
-		return half <= within/2 || half <= within && decided
+		scale := math.Sqrt(squares / float64(n-1) / float64(n))
+		half, early := student95(n-1)*scale, studentEarly(n-1)*scale
+		return half <= within && j.Claim.settledBy(Interval{effect, effect - half, effect + half}) ||
+			j.Claim.settledBy(Interval{effect, effect - early, effect + early})
 	}
 }
 
@@ -73,14 +65,20 @@ func chiSquare(rng *rand.Rand, freedom int) (sum float64) {
 	return max(sum, 1e-3)
 }
 
-var students sync.Map // by degrees of freedom
+var (
+	student95    = students(0.05)
+	studentEarly = students(0.05 * earlyError)
+)
 
-// student95 is studentT for an interval of 95 %.
-func student95(freedom int) float64 {
-	if t, ok := students.Load(freedom); ok {
-		return t.(float64)
+// students returns studentT for an error probability. It keeps its values.
+func students(p float64) func(freedom int) float64 {
+	var known sync.Map // by degrees of freedom
+	return func(freedom int) float64 {
+		if t, ok := known.Load(freedom); ok {
+			return t.(float64)
+		}
+		t := studentT(p, freedom)
+		known.Store(freedom, t)
+		return t
 	}
-	t := studentT(0.05, freedom)
-	students.Store(freedom, t)
-	return t
 }

@@ -161,6 +161,41 @@ func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
 	}
 }
 
+// A claim needs no more seeds once an interval of 99.9 % decides it, however wide
+// that is.
+func TestClearClaimsWantNoMoreSeeds(t *testing.T) {
+	with := []float64{30, 60, 25, 55, 40, 48, 35, 58} // 30 to 50 percent of 100
+	than := []float64{100, 99, 101, 100, 102, 98, 100, 100}
+	equal := []float64{115, 85, 112, 88, 114, 86, 113, 87}
+	higher := make([]float64, len(with))
+	for i := range with {
+		higher[i] = 10 * with[i]
+	}
+	for _, c := range []struct {
+		name  string
+		claim Claim
+		with  []float64
+		seeds int // the least number of them that is enough
+	}{
+		{"less", Claim{Less: "p99_fct_us"}, with, 6},
+		{"more, which is refuted", Claim{More: "p99_fct_us"}, with, 5}, // 3 % more at most, which is no gain
+		{"more", Claim{More: "p99_fct_us"}, higher, 7},
+		{"same, which is refuted", Claim{Same: "p99_fct_us"}, with, 6},
+		{"open", Claim{Less: "p99_fct_us"}, equal, 9},
+	} {
+		c.claim.With, c.claim.Than = "with", "than"
+		for n := 2; n <= len(with); n++ {
+			o, runs := notes(map[string][2][]float64{"0.6": {c.with[:n], than[:n]}})
+			o.Fill(runs, []Claim{c.claim})
+			j := &o.Claims[0]
+			if j.Precise != (n >= c.seeds) {
+				early := RatioInterval(c.with[:n], than[:n], 0.001)
+				t.Errorf("%s: precise is %v with %d seeds and a 99.9 %% interval of %.3f to %.3f; want it from %d", c.name, j.Precise, n, early.Low-1, early.High-1, c.seeds)
+			}
+		}
+	}
+}
+
 func TestIndentedIsTheSameJSON(t *testing.T) {
 	for _, text := range []string{
 		`null`, `7`, `"a [b] {c}, \"d\": \\"`, `[]`, `{}`, `[1,2,3]`, `{"a":[1,2],"b":{"c":"]}"}}`,

@@ -87,3 +87,40 @@ func TestSignTest(t *testing.T) {
 		}
 	}
 }
+
+// Seeds are added until a claim is precise or clear, so it is looked at several
+// times. Of experiments without any difference, 5 to 11 % then find one (an interval
+// without zero), 5 % with a fixed number of seeds. At most 1 % do so because the
+// claim was clear early.
+func TestErrorsWithAddedSeeds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const rounds = 2000
+	claim := Claim{Less: "p99_fct_us", With: "with", Than: "than"}
+	for _, spread := range []float64{5, 10, 20, 40, 80} { // standard deviation in percent
+		var wrong, early int
+		for range rounds {
+			var a, b []float64
+			for _, n := range []int{3, 5, 8, 13, 16} { // as Plan.MoreSeeds adds them
+				for len(a) < n {
+					a, b = append(a, 100+spread*rng.NormFloat64()), append(b, 100+spread*rng.NormFloat64())
+				}
+				j := new(Outcome).verdict(&claim, "p99_fct_us", a, b, 0.05, nil, "")
+				if !j.Precise && n < 16 {
+					continue
+				}
+				if j.Low > 0 || j.High < 0 {
+					wrong++
+					if n < 16 && j.High-j.Low > 2*Num(claim.within()) {
+						early++
+					}
+				}
+				break
+			}
+		}
+		w, e := 100*float64(wrong)/rounds, 100*float64(early)/rounds
+		t.Logf("spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early", spread, w, e)
+		if w < 4 || w > 12 || e > 1.5 {
+			t.Errorf("spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early; want 4 to 12 %%, and at most 1.5 %%", spread, w, e)
+		}
+	}
+}
