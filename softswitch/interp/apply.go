@@ -44,16 +44,23 @@ func (t *Table) lookupQuick(key uint64) uint32 {
 	var number uint32
 	var ok bool
 	if t.recent != nil {
-		slot := t.recent.slot(key)
+		slot := t.recent.slot(key, t.Info.Width)
 		if x := *slot; x>>32 == key && x != 0 {
-			return uint32(x) - 1
+			return uint32(x) - 2
 		}
-		if number, ok = t.lpm32.Lookup1(key); ok {
+		if t.lpm32 != nil {
+			number, ok = t.lpm32.Lookup1(key)
+		} else {
+			t.key[0] = key
+			number, ok = t.index.Lookup(t.key)
+		}
+		if ok {
 			number = t.recordOf[number]
-			*slot, t.recent.used = key<<32|uint64(number+1), true
-			return number
+		} else {
+			number = none
 		}
-		return none
+		*slot, t.recent.used = key<<32|uint64(number+2), true
+		return number
 	}
 	if t.exact32 != nil {
 		number, ok = t.exact32.Lookup1(key)

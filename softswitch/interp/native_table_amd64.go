@@ -28,34 +28,42 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
 		t.Load(8, x, field(unsafe.Offsetof(Table{}.missed)))
 	}
-	var other asm.Label
+	var absent asm.Label
+	if !keyless {
+		absent = t.stub(func() {
+			miss()
+			t.Jump(act)
+		})
+	}
 	switch {
 	case keyless:
 		miss()
 	case direct:
-		other = t.stub(func() {
-			miss()
-			t.Jump(act)
-		})
 		t.Load(8, x, field(unsafe.Offsetof(Table{}.direct)))
 		t.Load(4, x, asm.Mem{Base: x, Index: key, Scale: 2})
 	default:
-		other = t.stub(func() { t.give(int32(i)) })
-		t.Imm(scratch, recentFactor)
-		t.Mul(scratch, key)
-		t.Shift(asm.Shr, scratch, 64-recentBits)
+		other := t.stub(func() { t.give(int32(i)) })
+		slot := key
+		if info.Width > recentBits {
+			slot = scratch
+			t.Imm(slot, recentFactor)
+			t.Mul(slot, key)
+			t.Shift(asm.Shr, slot, 64-recentBits)
+		}
 		t.Load(8, x, field(unsafe.Offsetof(Table{}.recent)))
-		t.Load(8, x, asm.Mem{Base: x, Index: scratch, Scale: 3, Disp: int32(unsafe.Offsetof(recentKeys{}.slots))})
+		t.Load(8, x, asm.Mem{Base: x, Index: slot, Scale: 3, Disp: int32(unsafe.Offsetof(recentKeys{}.slots))})
 		t.Move(scratch, x)
 		t.Shift(asm.Shr, scratch, 32)
 		t.Op(asm.Cmp, scratch, key)
 		t.JumpIf(asm.NotEqual, other)
 		t.Low(4, x, x)
+		t.OpImm(asm.Sub, x, 1)
+		t.JumpIf(asm.Below, other)
 	}
 	args := t.prog.argsOf(info)
 	if !keyless {
 		t.OpImm(asm.Sub, x, 1)
-		t.JumpIf(asm.Below, other)
+		t.JumpIf(asm.Below, absent)
 		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
 		t.Inc(field(unsafe.Offsetof(Table{}.Hits)))
 		t.MulImm(x, x, int32(8*(args+1)))
@@ -71,8 +79,8 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 	t.JumpTo(asm.Mem{Base: scratch, Index: x, Scale: 3})
 }
 
-// key packs a key of one limb, as key1 does. The masks of several parts have at most
-// directBits bits, so that mask needs no register for them.
+// key packs a key of one limb, as key1 does. The masks of several parts have less than
+// recentWidth bits, so that mask needs no register for them.
 func (t *translator) key(key asm.Reg, parts []keyPart) {
 	for k := range parts {
 		part, r := &parts[k], scratch

@@ -185,3 +185,109 @@ func TestRecentLookupsAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Tables with keys of two fields that are not exact apply the entry with precedence,
+// although what was looked up is kept, also that there is no entry. A key of eight
+// bits has a slot of its own.
+func TestRecentLookupsOfAllKinds(t *testing.T) {
+	for _, kind := range []string{"lpm", "ternary", "range"} {
+		for field, width := range map[string]int{"dst": 28, "out": 4} {
+			l := newRoutes(kind)
+			l.json.Pipelines[0].Tables[0].Key[1].Target.Field = field
+			m := l.machine(t)
+			routes := m.state.Tables[0]
+			if routes.recent == nil {
+				t.Fatalf("%s: the table does not keep what was looked up: this tests nothing", kind)
+			}
+			type entry struct {
+				low, value, mask, last uint64 // the range is value to last
+				rank                   int32
+				id                     uint32
+				arg                    byte
+			}
+			rng := rand.New(rand.NewPCG(5, uint64(width)))
+			var entries []entry
+			hits := uint64(0)
+			const steps = 20000
+			for step := range steps {
+				switch n := len(entries); {
+				case step%7 != 0:
+				case n > 0 && rng.IntN(n) > 4:
+					k := rng.IntN(n)
+					routes.Delete(entries[k].id)
+					entries = append(entries[:k], entries[k+1:]...)
+				case n > 0 && rng.IntN(3) == 0:
+					e := &entries[rng.IntN(n)]
+					e.arg = byte(rng.IntN(99))
+					routes.SetAction(e.id, 0, []uint64{uint64(e.arg)})
+				default:
+					e := entry{low: uint64(rng.IntN(3)), arg: byte(rng.IntN(99)), rank: int32(step)}
+					prefix := width - rng.IntN(4)
+					e.mask = (1<<width - 1) &^ (1<<(width-prefix) - 1)
+					switch kind {
+					case "lpm":
+						e.rank = int32(prefix)
+					case "ternary":
+						e.mask = uint64(rng.IntN(16))
+					}
+					e.value = uint64(rng.IntN(16)) & e.mask
+					e.last = e.value + uint64(rng.IntN(4))
+					match := routes.Info.Match([]FieldMatch{{Value: []uint64{e.low}}, {
+						Value: []uint64{e.value}, Mask: []uint64{e.mask}, Prefix: prefix, Low: []uint64{e.value}, High: []uint64{min(e.last, 1<<width-1)}}}, e.rank)
+					if _, ok := routes.index.Find(&match); ok {
+						continue
+					}
+					id, err := routes.Insert(&match, 0, []uint64{uint64(e.arg)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					e.id = id
+					entries = append(entries, e)
+				}
+				low, value := uint64(rng.IntN(3)), uint64(rng.IntN(16))
+				want, rank := byte(99), int32(-1)
+				for _, e := range entries {
+					matches := value&e.mask == e.value
+					if kind == "range" {
+						matches = e.value <= value && value <= e.last
+					}
+					if e.low == low && matches && e.rank > rank {
+						want, rank = e.arg, e.rank
+					}
+				}
+				if rank >= 0 {
+					hits++
+				}
+				frame := []byte{byte(low), 99, 0, 0, 0, byte(value)}
+				if field == "dst" {
+					binary.BigEndian.PutUint32(frame[2:], uint32(value)<<4)
+				}
+				if got := pass(m, frame)[1]; got != want {
+					t.Fatalf("%s %s, step %d: a packet with %d and %d becomes %d, want %d", kind, field, step, low, value, got, want)
+				}
+			}
+			// Translated code looks where lookups are kept.
+			entries[0].arg = 1
+			routes.SetAction(entries[0].id, 0, []uint64{1})
+			frame := []byte{byte(entries[0].low), 99, 0, 0, 0, byte(entries[0].value)}
+			if field == "dst" {
+				binary.BigEndian.PutUint32(frame[2:], uint32(entries[0].value)<<4)
+			}
+			pass(m, frame)
+			hits++
+			key := m.key1(routes.Info.parts)
+			kept := routes.recent.slot(key, routes.Info.Width)
+			if *kept>>32 != key || *kept == key<<32 {
+				t.Errorf("%s %s: the lookup of %#x is not kept", kind, field, key)
+			}
+			*kept = key<<32 | 1                 // no entry
+			routes.quick = m.prog.native == nil // else Go would look there
+			if got := pass(m, frame)[1]; got != 99 {
+				t.Errorf("%s %s: the code does not use what is kept of %#x", kind, field, key)
+			}
+			if routes.Hits != hits || hits == 0 || routes.Lookups == hits {
+				t.Errorf("%s %s: %d lookups and %d hits, want %d hits", kind, field, routes.Lookups, routes.Hits, hits)
+			}
+		}
+	}
+}

@@ -81,22 +81,28 @@ func (t *Table) dropRecord(id uint32) {
 	t.recordOf[id] = none
 }
 
-// recentKeys caches the records of recent keys of up to 32 bits, because the
-// packets of a flow are often adjacent.
+// recentKeys caches the records of recent keys of up to recentWidth bits, because
+// the packets of a flow are often adjacent.
 type recentKeys struct {
-	slots [recentSlots]uint64 // key, record plus one; 0 is free
+	// slots have the key in the upper half, and in the lower one the record plus two,
+	// or one if there is none. 0 is free.
+	slots [recentSlots]uint64
 	used  bool
 }
 
 const (
+	recentWidth  = 32
 	recentBits   = 8
 	recentSlots  = 1 << recentBits
 	recentFactor = 0x9e3779b97f4a7c15
 )
 
-// slot returns the cache slot of a key.
-func (r *recentKeys) slot(key uint64) *uint64 {
-	return &r.slots[key*recentFactor>>(64-recentBits)%recentSlots]
+// slot returns the cache slot of a key of so many bits. Short keys have a slot each.
+func (r *recentKeys) slot(key uint64, width int) *uint64 {
+	if width > recentBits {
+		key = key * recentFactor >> (64 - recentBits)
+	}
+	return &r.slots[key%recentSlots]
 }
 
 // forget invalidates the cache after a change of entries.

@@ -393,7 +393,17 @@ func (t *TableInfo) isKeyless() bool { return len(t.parts) == 0 && t.simple() }
 
 // isDirect reports whether the key is an index: see Table.direct.
 func (t *TableInfo) isDirect() bool {
-	if len(t.parts) == 0 || !t.simple() || t.Kind != "exact" || t.Width > directBits {
+	return t.Kind == "exact" && t.simple() && t.fits(directBits)
+}
+
+// isRecent reports whether the table has Table.recent.
+func (t *TableInfo) isRecent() bool {
+	return t.Kind != "exact" && t.simple() && t.fits(recentWidth)
+}
+
+// fits reports whether the table has a key, of at most so many bits.
+func (t *TableInfo) fits(width int) bool {
+	if len(t.parts) == 0 || t.Width > width {
 		return false
 	}
 	key := uint64(0)
@@ -401,11 +411,6 @@ func (t *TableInfo) isDirect() bool {
 		key |= t.parts[i].mask << t.parts[i].shift
 	}
 	return key <= maskOf(t.Width)
-}
-
-// isRecent reports whether the table has Table.recent.
-func (t *TableInfo) isRecent() bool {
-	return len(t.parts) == 1 && t.parts[0].shift == 0 && t.simple() && t.Kind == "lpm" && t.Width <= 32
 }
 
 // argsOf returns the largest number of slots that the arguments of an action of a
