@@ -17,6 +17,10 @@ import (
 // its own, so that their state stays in its processor's cache. A goroutine that
 // has finished helps the others. The results do not depend on the assignment: a
 // node accesses only itself and its own side of its pipes.
+//
+// Only the goroutine that calls run waits for others, and only for those that
+// have entered the window: a helper that wakes late, or that is not running on a
+// busy machine, misses the window.
 type crew struct {
 	size    int
 	sides   []*side
@@ -24,17 +28,23 @@ type crew struct {
 	own     member
 	helpers []*member
 	all     []*member // own and helpers
+	helping bool      // helpers were started in this run
 	events  uint64    // of the last window
 	least   uint64    // minimum number of events of a shared window: fewEvents
 	busy    uint64    // minimum number of events per group for fetch to be called
 	windows uint64    // number of shared windows
 
-	epoch   atomic.Uint64 // number of windows given to the helpers
-	working atomic.Int64  // helpers that have not finished the window
-	sleeper               // waits for working to become zero
-	quit    bool
-	done    sync.WaitGroup
+	gate    atomic.Uint64 // the shared window: its number, helpers in it, and whether it is open
+	over    atomic.Bool   // no run is in progress: helpers end
+	sleeper               // waits until no helper is in the window
 }
+
+// Bits of crew.gate.
+const (
+	open   = 1       // helpers may enter
+	inside = 1 << 1  // one helper in the window
+	number = 1 << 16 // one window
+)
 
 // window is the next window: the switches of a side are run up to time end, and
 // then each one's hosts up to time hosts.
@@ -59,6 +69,7 @@ type member struct {
 	groups [2][]*group // by side
 	due    due
 	events uint64 // handled in the window
+	last   uint64 // number of the last window that it was in
 	_      [64]byte
 }
 
@@ -79,120 +90,156 @@ func (d *due) add(o *due) {
 // a while, because the others usually finish within the time that waking takes.
 // Then it sleeps, because on a busy machine the others may not be running.
 type sleeper struct {
-	parked atomic.Bool
-	wake   chan struct{}
+	state atomic.Int32
+	wake  chan struct{}
 }
+
+// States of a sleeper. Who changes it from asleep to awake sends to wake.
+const (
+	ended int32 = iota
+	awake
+	asleep
+)
 
 // spins is the number of polls before sleeping: some 150 µs, a few times the
 // duration of waking.
 const spins = 60000
 
-func newSleeper() sleeper { return sleeper{wake: make(chan struct{}, 1)} }
-
-// wait returns when ready returns true. The goroutine that makes it true calls
-// rouse afterwards.
-func (s *sleeper) wait(ready func() bool) {
+// wait calls ready until it returns true. The goroutine that makes it true calls
+// rouse afterwards. If over is true before, wait returns false after some polls.
+func (s *sleeper) wait(ready func() bool, over *atomic.Bool) bool {
 	for i := 0; !ready(); i++ {
 		if i < spins {
 			continue
 		}
-		s.parked.Store(true)
-		if ready() && s.parked.Swap(false) {
-			return
+		s.state.Store(asleep)
+		if ready() {
+			if !s.state.CompareAndSwap(asleep, awake) {
+				<-s.wake
+			}
+			return true
+		}
+		if over != nil && over.Load() && s.state.CompareAndSwap(asleep, ended) {
+			return false
 		}
 		<-s.wake
 	}
+	return true
 }
 
 func (s *sleeper) rouse() {
-	if s.parked.Load() && s.parked.Swap(false) {
+	if s.state.Load() == asleep && s.state.CompareAndSwap(asleep, awake) {
 		s.wake <- struct{}{}
 	}
 }
 
 // Windows with fewer events than this are run by one goroutine, because
-// synchronisation would take longer. The first larger window starts the other
-// goroutines.
+// synchronisation would take longer. The first larger window of a run starts the
+// other goroutines. While they poll, windows with a quarter of the events are
+// shared, too.
 const fewEvents = 256
 
-// start starts the helpers, which wait for windows.
+// start makes the helpers wait for windows. Those of the last run that have not
+// ended yet go on.
 func (c *crew) start() {
-	c.quit = false
-	c.sleeper = newSleeper()
-	c.all = append(c.all[:0], &c.own)
-	c.helpers = nil
-	for range c.size - 1 {
-		h := &member{sleeper: newSleeper()}
-		c.helpers = append(c.helpers, h)
-		c.all = append(c.all, h)
-		c.done.Add(1)
-		go c.help(h, c.epoch.Load())
+	c.helping = true
+	c.over.Store(false)
+	if c.helpers == nil {
+		c.sleeper.wake = make(chan struct{}, 1)
+		c.all = append(c.all, &c.own)
+		for range c.size - 1 {
+			h := &member{sleeper: sleeper{wake: make(chan struct{}, 1)}}
+			c.helpers, c.all = append(c.helpers, h), append(c.all, h)
+		}
+		c.share()
 	}
-	c.share()
+	for _, h := range c.helpers {
+		h.rouse()
+		if h.state.CompareAndSwap(ended, awake) {
+			go c.help(h)
+		}
+	}
 }
 
-// stop ends the helpers, if any.
+// stop lets the helpers end, if there are any. They poll for a while before, so
+// that a run that begins immediately has them without waking them.
 func (c *crew) stop() {
-	if len(c.helpers) == 0 {
+	if !c.helping {
 		return
 	}
-	c.quit = true
-	c.publish()
-	c.done.Wait()
-	c.helpers = nil
-}
-
-func (c *crew) publish() {
-	c.epoch.Add(1)
+	c.helping = false
+	c.over.Store(true)
 	for _, h := range c.helpers {
 		h.rouse()
 	}
 }
 
-func (c *crew) help(h *member, seen uint64) {
-	defer c.done.Done()
-	for {
-		h.wait(func() bool { return c.epoch.Load() != seen })
-		seen++
-		if c.quit {
-			return
-		}
+func (c *crew) help(h *member) {
+	for h.wait(func() bool { return c.enter(h) }, &c.over) {
 		c.work(h)
-		if c.working.Add(-1) == 0 {
+		if g := c.gate.Add(^uint64(inside - 1)); g%number == 0 {
 			c.rouse()
 		}
 	}
 }
 
-// work runs m's groups, and then the groups of others that have not begun.
+// enter lets a helper into the window, if it is open and the helper was not in it
+// before.
+func (c *crew) enter(h *member) bool {
+	g := c.gate.Load()
+	if g&open == 0 || g/number == h.last || !c.gate.CompareAndSwap(g, g+inside) {
+		return false
+	}
+	h.last = g / number
+	return true
+}
+
+// polling reports whether a helper would enter a window at once.
+func (c *crew) polling() bool {
+	return c.helping && slices.ContainsFunc(c.helpers, func(h *member) bool { return h.state.Load() == awake })
+}
+
+// work runs m's groups, then groups of others that nobody has begun, and then
+// nodes of the groups that are left.
 func (c *crew) work(m *member) {
-	m.due.reset()
-	m.events = 0
-	m.runFrom(m, &c.window)
+	w := &c.window
+	for _, g := range m.groups[w.side.id] {
+		m.begin(g, w)
+	}
 	for _, o := range c.all {
-		if o != m {
-			m.runFrom(o, &c.window)
+		if o == m {
+			continue
 		}
+		for _, g := range slices.Backward(o.groups[w.side.id]) {
+			m.begin(g, w)
+		}
+	}
+	for _, g := range w.side.groups {
+		m.finish(g, w)
 	}
 }
 
-func (m *member) runFrom(o *member, w *window) {
-	for _, g := range o.groups[w.side.id] {
-		for {
-			i := int(g.cursor.Add(1)) - 1
-			if i >= len(g.nodes) {
-				break
-			}
-			if i > 0 {
-				for !g.ready.Load() {
-					runtime.Gosched()
-				}
-			}
-			m.run(g, i, w)
-			if i == 0 {
-				g.ready.Store(true)
-			}
+// begin runs the nodes of a group, the switch first, if nobody has begun.
+func (m *member) begin(g *group, w *window) {
+	if g.cursor.Load() != 0 || !g.cursor.CompareAndSwap(0, 1) {
+		return
+	}
+	m.run(g, 0, w)
+	g.ready.Store(true)
+	m.finish(g, w)
+}
+
+// finish runs nodes of a group that was begun.
+func (m *member) finish(g *group, w *window) {
+	for int(g.cursor.Load()) < len(g.nodes) {
+		i := int(g.cursor.Add(1)) - 1
+		if i >= len(g.nodes) {
+			return
 		}
+		for !g.ready.Load() {
+			runtime.Gosched()
+		}
+		m.run(g, i, w)
 	}
 }
 
@@ -210,10 +257,7 @@ func (m *member) run(g *group, i int, w *window) {
 
 // run runs a window and returns what is due after it.
 func (c *crew) run(w window) due {
-	if c.size > 1 && len(c.helpers) == 0 && c.events >= c.least {
-		c.start()
-	}
-	if len(c.helpers) == 0 || c.events < c.least {
+	if c.size == 1 || c.events < c.least && (c.events < c.least/4 || !c.polling()) {
 		m := &c.own
 		m.due.reset()
 		m.events = 0
@@ -229,7 +273,10 @@ func (c *crew) run(w window) due {
 		c.events = m.events
 		return m.due
 	}
-	if c.windows++; c.windows%1024 == 16 {
+	if !c.helping {
+		c.start()
+	}
+	if c.windows++; c.windows%32 == 16 {
 		c.share()
 	}
 	c.window = w
@@ -237,10 +284,17 @@ func (c *crew) run(w window) due {
 		g.cursor.Store(0)
 		g.ready.Store(len(c.sides) == 1)
 	}
-	c.working.Store(int64(len(c.helpers)))
-	c.publish()
+	for _, m := range c.all {
+		m.due.reset()
+		m.events = 0
+	}
+	c.gate.Store(c.windows*number + open)
+	for _, h := range c.helpers {
+		h.rouse()
+	}
 	c.work(&c.own)
-	c.wait(func() bool { return c.working.Load() == 0 })
+	c.gate.And(^uint64(open))
+	c.wait(func() bool { return c.gate.Load()%number == 0 }, nil)
 	var d due
 	d.reset()
 	c.events = 0

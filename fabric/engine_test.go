@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/fabric/roce"
@@ -153,6 +155,43 @@ func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
 				t.Errorf("%d threads, slices of %v: other events than with one thread", threads, slice)
 			}
 		}
+	}
+}
+
+// Helpers of a run go on in the next one, or end if there is none for a while. The
+// clock of the bubble moves only when all other goroutines have ended or sleep.
+func TestHelpersGoOnOrEndBetweenRuns(t *testing.T) {
+	var want []uint64
+	for _, threads := range []int{1, 2, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			f, rs := storm(t, ring, 200, threads)
+			for i := 0; f.Now() < 30_000; i++ {
+				if err := f.RunUntil(context.Background(), f.Now()+500); err != nil {
+					t.Fatal(err)
+				}
+				if i%3 > 0 {
+					continue
+				}
+				time.Sleep(1)
+				for _, h := range f.engine.crew.helpers {
+					if s := h.state.Load(); s != ended {
+						t.Fatalf("after run %d a helper is in state %d", i, s)
+					}
+				}
+			}
+			if c := &f.engine.crew; c.size > 1 && c.windows < 100 {
+				t.Fatalf("%d threads shared %d windows", c.size, c.windows)
+			}
+			var got []uint64
+			for _, r := range rs {
+				got = append(got, r.hash)
+			}
+			if want == nil {
+				want = got
+			} else if !slices.Equal(got, want) {
+				t.Errorf("%d threads: other events than with one thread", threads)
+			}
+		})
 	}
 }
 
