@@ -199,7 +199,7 @@ func (c *crew) polling() bool {
 	return c.helping && slices.ContainsFunc(c.helpers, func(h *member) bool { return h.state.Load() == awake })
 }
 
-// work runs m's groups, then groups of others that nobody has begun, and then
+// work runs m's groups, then groups of others that have not begun, and then
 // nodes of the groups that are left.
 func (c *crew) work(m *member) {
 	w := &c.window
@@ -219,7 +219,8 @@ func (c *crew) work(m *member) {
 	}
 }
 
-// begin runs the nodes of a group, the switch first, if nobody has begun.
+// begin runs the nodes of a group, the switch first, unless another member has
+// begun it.
 func (m *member) begin(g *group, w *window) {
 	if g.cursor.Load() != 0 || !g.cursor.CompareAndSwap(0, 1) {
 		return
@@ -276,7 +277,7 @@ func (c *crew) run(w window) due {
 	if !c.helping {
 		c.start()
 	}
-	if c.windows++; c.windows%32 == 16 {
+	if c.windows++; c.windows%256 == 16 {
 		c.share()
 	}
 	c.window = w
