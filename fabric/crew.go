@@ -101,8 +101,8 @@ const (
 	asleep
 )
 
-// spins is the number of polls before sleeping: some 150 µs, a few times the
-// duration of waking.
+// spins is the number of polls before sleeping: some 150 µs, about as long as
+// waking takes.
 const spins = 60000
 
 // wait calls ready until it returns true. The goroutine that makes it true calls
