@@ -172,7 +172,7 @@ func TestHelpersGoOnOrEndBetweenRuns(t *testing.T) {
 				if i%3 > 0 {
 					continue
 				}
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				for _, h := range f.engine.crew.helpers {
 					if s := h.state.Load(); s != ended {
 						t.Fatalf("after run %d a helper is in state %d", i, s)
