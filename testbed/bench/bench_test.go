@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -494,4 +495,23 @@ func insert(file, text string) error {
 		return fmt.Errorf("%s has no %q and %q", file, begin, end)
 	}
 	return os.WriteFile(file, []byte(before+begin+text+end+after), 0o644)
+}
+
+// BenchmarkExchange is the time in which two threads exchange a cache line: one
+// writes it, and the other one reads it and answers. What two threads gain on a
+// network depends on it.
+func BenchmarkExchange(b *testing.B) {
+	var ball atomic.Int64
+	var both sync.WaitGroup
+	for _, own := range []int64{0, 1} {
+		both.Go(func() {
+			runtime.LockOSThread()
+			for range b.N {
+				for ball.Load()%2 != own {
+				}
+				ball.Add(1)
+			}
+		})
+	}
+	both.Wait()
 }
