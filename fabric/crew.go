@@ -18,9 +18,9 @@ import (
 // has finished helps the others. The results do not depend on the assignment: a
 // node accesses only itself and its own side of its pipes.
 //
-// Only the goroutine that calls run waits for others, and only for those that
-// have entered the window: a helper that wakes late, or that is not running on a
-// busy machine, misses the window.
+// At the end of a window only the goroutine that calls run waits for others, and
+// only for those that have entered it: a helper that wakes late, or that is not
+// running on a busy machine, misses the window.
 type crew struct {
 	size    int
 	sides   []*side
@@ -41,9 +41,9 @@ type crew struct {
 
 // Bits of crew.gate.
 const (
-	open   = 1       // helpers may enter
-	inside = 1 << 1  // one helper in the window
-	number = 1 << 16 // one window
+	gateOpen   = 1       // helpers may enter
+	gateInside = 1 << 1  // one helper in the window
+	gateNumber = 1 << 16 // one window
 )
 
 // window is the next window: the switches of a side are run up to time end, and
@@ -177,7 +177,7 @@ func (c *crew) stop() {
 func (c *crew) help(h *member) {
 	for h.wait(func() bool { return c.enter(h) }, &c.over) {
 		c.work(h)
-		if g := c.gate.Add(^uint64(inside - 1)); g%number == 0 {
+		if g := c.gate.Add(^uint64(gateInside - 1)); g%gateNumber == 0 {
 			c.rouse()
 		}
 	}
@@ -187,10 +187,10 @@ func (c *crew) help(h *member) {
 // before.
 func (c *crew) enter(h *member) bool {
 	g := c.gate.Load()
-	if g&open == 0 || g/number == h.last || !c.gate.CompareAndSwap(g, g+inside) {
+	if g&gateOpen == 0 || g/gateNumber == h.last || !c.gate.CompareAndSwap(g, g+gateInside) {
 		return false
 	}
-	h.last = g / number
+	h.last = g / gateNumber
 	return true
 }
 
@@ -289,13 +289,13 @@ func (c *crew) run(w window) due {
 		m.due.reset()
 		m.events = 0
 	}
-	c.gate.Store(c.windows*number + open)
+	c.gate.Store(c.windows*gateNumber + gateOpen)
 	for _, h := range c.helpers {
 		h.rouse()
 	}
 	c.work(&c.own)
-	c.gate.And(^uint64(open))
-	c.wait(func() bool { return c.gate.Load()%number == 0 }, nil)
+	c.gate.And(^uint64(gateOpen))
+	c.wait(func() bool { return c.gate.Load()%gateNumber == 0 }, nil)
 	var d due
 	d.reset()
 	c.events = 0

@@ -179,8 +179,19 @@ func TestHelpersGoOnOrEndBetweenRuns(t *testing.T) {
 					}
 				}
 			}
-			if c := &f.engine.crew; c.size > 1 && c.windows < 100 {
+			c := &f.engine.crew
+			if c.size > 1 && c.windows < 100 {
 				t.Fatalf("%d threads shared %d windows", c.size, c.windows)
+			}
+			if c.size > 1 {
+				time.Sleep(time.Nanosecond)
+				c.start()
+				for _, h := range c.helpers {
+					if h.state.Load() == ended {
+						t.Error("a helper that had ended was not started again")
+					}
+				}
+				c.stop()
 			}
 			var got []uint64
 			for _, r := range rs {

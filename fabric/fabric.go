@@ -26,7 +26,8 @@ type Config struct {
 	Faults []Fault
 	Seed   uint64 // of all random numbers in the fabric
 	// Threads is the number of goroutines that run nodes; results do not depend on
-	// it. Zero means one.
+	// it. Zero means one. All but the caller of RunUntil end some 150 µs after it has
+	// returned, unless it is called again.
 	Threads int
 	// Tap, if set, returns the observer of the frames that reach a node, or nil.
 	Tap func(n *topo.Node) Tap

@@ -111,7 +111,7 @@ func forward(b *testing.B, c Case) {
 
 // apart gives the calling thread a processor, and all other threads the others,
 // until the end of the benchmark. Otherwise the thread of the switch, which has
-// priority, stops the sender where they happen to be on the same one.
+// priority, could stop the sender by being on the same one.
 func apart(b *testing.B) error {
 	var all, own unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < 2 {
