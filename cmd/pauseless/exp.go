@@ -152,7 +152,6 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 		}
 		if f.seeds > 0 {
 			s.Reseed(f.seeds)
-			s.MaxSeeds = 0
 			command += fmt.Sprintf(" --seeds %d", f.seeds)
 		}
 		p, err := exp.NewPlan(s, command)

@@ -146,7 +146,7 @@ func newCostModel(p *Plan, st *Store) *costModel {
 		if len(before[p.caseName(i)]) == 0 {
 			c.before = nil // the experiment has changed
 		}
-		c.limit = c.limit || len(before[p.caseName(i)]) == p.seeds()
+		c.limit = c.limit || len(before[p.caseName(i)]) >= max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds)
 	}
 	for i := range p.Scenario.Claims {
 		_, name := p.Scenario.Claims[i].Relation()
@@ -209,7 +209,13 @@ func (c *costModel) lastSeconds(j Job) float64 {
 }
 
 // seeds is the maximum of seeds of a case.
-func (p *Plan) seeds() int { return max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds) }
+func (p *Plan) seeds() int {
+	n := max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds)
+	for i := range p.Scenario.Claims {
+		n = max(n, p.Scenario.Claims[i].Limit(p.Scenario.MaxSeeds))
+	}
+	return n
+}
 
 // describe returns the explaining variables of a run, and the logarithm of its
 // known seconds.
@@ -393,7 +399,7 @@ type openClaim struct {
 
 // openClaims returns the claims that may need further seeds.
 func (c *costModel) openClaims(made []int) (open []openClaim) {
-	if c.p.Scenario.MaxSeeds <= len(c.p.Scenario.Seeds) {
+	if c.p.seeds() <= len(c.p.Scenario.Seeds) {
 		return nil
 	}
 	notes := slices.Clone(c.notes)
@@ -435,20 +441,20 @@ func (c *costModel) addSeeds(rng *rand.Rand, open []openClaim, count []int, run 
 			precise = append(precise, a.claim.Foresee(rng, a.made, usual))
 		}
 	}
-	most := c.p.Scenario.MaxSeeds
 	for {
-		wants := make([]bool, len(count))
+		wants := make([]int, len(count)) // the greatest number of seeds of a case
 		for i, a := range open {
 			if like {
 				break
 			}
+			most := a.claim.Claim.Limit(c.p.Scenario.MaxSeeds)
 			n := most
 			for _, at := range a.cases {
 				n = min(n, count[at])
 			}
 			if !precise[i](n) {
 				for _, at := range a.cases {
-					wants[at] = true
+					wants[at] = max(wants[at], most)
 				}
 			}
 		}
@@ -456,12 +462,12 @@ func (c *costModel) addSeeds(rng *rand.Rand, open []openClaim, count []int, run 
 		end()
 		for i, n := range count {
 			if like {
-				wants[i] = n < len(c.before[c.p.caseName(i)])
+				wants[i] = min(len(c.before[c.p.caseName(i)]), c.p.seeds())
 			}
-			if !wants[i] {
+			if n >= wants[i] {
 				continue
 			}
-			for ; n < min(most, count[i]+count[i]/2+1); n++ {
+			for ; n < min(wants[i], count[i]+count[i]/2+1); n++ {
 				more = true
 				if j := c.job(i, n); !c.has(j) {
 					run(j)

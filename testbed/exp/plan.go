@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -187,11 +188,12 @@ func (p *Plan) rank(seed uint64) int {
 // enough, given the outcome so far: none if all are, or at the limit of seeds.
 func (p *Plan) MoreSeeds(o *result.Outcome) (jobs []Job) {
 	s := p.Scenario
-	for _, i := range o.Wanting() {
+	want := o.Wanting(s.MaxSeeds)
+	for _, i := range slices.Sorted(maps.Keys(want)) {
 		cell := &o.Cells[i]
 		at := slices.IndexFunc(s.Cases(), func(c *scenario.Case) bool { return c.Arm == cell.Arm && slices.Equal(c.Point, cell.Point) })
 		have := len(cell.Seeds)
-		for n := have; n < min(max(s.MaxSeeds, 0), have+have/2+1); n++ {
+		for n := have; n < min(want[i], have+have/2+1); n++ {
 			jobs = append(jobs, p.Job(at, p.seed(n)))
 		}
 	}

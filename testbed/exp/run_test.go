@@ -249,10 +249,15 @@ func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	}
 }
 
-// Seeds are added until claims are precise or clear, up to max_seeds.
+// Seeds are added until claims are precise or clear, up to max_seeds of the file or
+// of the claim.
 func TestSeedsAreAddedUntilClaimsAreClear(t *testing.T) {
-	for most, want := range map[string]string{"3": "[3 1 4]", "9": "[3 1 4 5]"} {
-		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: "+most, "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}}")
+	for _, c := range []struct{ most, ofClaim, want string }{
+		{"0", "0", "[3 1]"}, {"0", "9", "[3 1 4 5]"}, {"3", "0", "[3 1 4]"}, {"3", "2", "[3 1 4]"}, {"9", "0", "[3 1 4 5]"}, {"2", "9", "[3 1 4 5]"}, {"2", "3", "[3 1 4]"},
+	} {
+		most, want := c.most+" and "+c.ofClaim, c.want
+		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: "+c.most, "jitter: 1us", "jitter: 6us",
+			"than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}, max_seeds: "+c.ofClaim+"}")
 		out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -265,6 +270,21 @@ func TestSeedsAreAddedUntilClaimsAreClear(t *testing.T) {
 			if got := fmt.Sprint(c.Seeds); got != seeds {
 				t.Errorf("%s at %s has seeds %s of %s, want %s", c.Arm, c.Point, got, most, seeds)
 			}
+		}
+	}
+}
+
+// A given number of seeds is not exceeded, whatever the file says.
+func TestReseedAddsNoSeeds(t *testing.T) {
+	p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 9", "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}, max_seeds: 9}")
+	p.Scenario.Reseed(2)
+	out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Cells {
+		if !slices.Equal(c.Seeds, []uint64{1, 2}) {
+			t.Errorf("%s at %s has seeds %v, want 1 and 2", c.Arm, c.Point, c.Seeds)
 		}
 	}
 }

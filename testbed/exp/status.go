@@ -80,7 +80,11 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	}
 	s.Done = len(done)
 	if len(left) > 0 { // otherwise the claims are settled, or at the limit of seeds
-		s.Further = max(p.Scenario.MaxSeeds*len(p.Scenario.Cases())-s.Done-len(left), 0)
+		most := p.Scenario.MaxSeeds * len(p.Scenario.Cases())
+		for _, n := range s.Outcome.Limits(p.Scenario.MaxSeeds) {
+			most += n - p.Scenario.MaxSeeds
+		}
+		s.Further = max(most-s.Done-len(left), 0)
 	}
 	if n := len(s.Running); n > 0 {
 		parallel = n

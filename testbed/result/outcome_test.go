@@ -151,12 +151,12 @@ func TestPointsArePairedBySeed(t *testing.T) {
 func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{50, 180, 60}, {100, 103, 97}}, "0.6": {{60, 62, 61}, {100, 100, 102}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
-	if got := o.Wanting(); !reflect.DeepEqual(got, []int{0, 2}) {
-		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2", got)
+	if got := o.Wanting(9); !reflect.DeepEqual(got, map[int]int{0: 9, 2: 9}) {
+		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2, up to 9", got)
 	}
 	// A precise claim with an interval that excludes zero needs none.
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", At: map[string]string{"load": "0.6"}}})
-	if got := o.Wanting(); len(got) > 0 {
+	if got := o.Wanting(9); len(got) > 0 {
 		t.Errorf("a claim with an interval of ±%.3f wants seeds for %v", (o.Claims[0].High-o.Claims[0].Low)/2, got)
 	}
 }

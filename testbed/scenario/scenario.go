@@ -194,9 +194,12 @@ func (s *Scenario) Axes() []result.Axis { return s.axes }
 // Text returns the file.
 func (s *Scenario) Text() []byte { return s.text }
 
-// Reseed replaces the seeds of the scenario by 1 to n.
+// Reseed replaces the seeds of the scenario by 1 to n, to which none are added.
 func (s *Scenario) Reseed(n int) {
-	s.Seeds = nil
+	s.Seeds, s.MaxSeeds = nil, 0
+	for i := range s.Claims {
+		s.Claims[i].MaxSeeds = 0
+	}
 	for seed := range n {
 		s.Seeds = append(s.Seeds, uint64(seed)+1)
 	}
