@@ -210,11 +210,7 @@ func (c *costModel) lastSeconds(j Job) float64 {
 
 // seeds is the maximum of seeds of a case.
 func (p *Plan) seeds() int {
-	n := max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds)
-	for i := range p.Scenario.Claims {
-		n = max(n, p.Scenario.Claims[i].Limit(p.Scenario.MaxSeeds))
-	}
-	return n
+	return max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds, p.Scenario.MaxSeedsOpen)
 }
 
 // describe returns the explaining variables of a run, and the logarithm of its
@@ -434,11 +430,11 @@ func (c *costModel) addSeeds(rng *rand.Rand, open []openClaim, count []int, run 
 		return
 	}
 	like := c.before != nil && c.limit && rng.Float64() < sameSeeds
-	var precise []func(int) bool
+	var foreseen []func(int) (precise, decided bool)
 	if !like {
 		usual := 0.05 * math.Exp(rng.NormFloat64()) // of seeds of this experiment
 		for _, a := range open {
-			precise = append(precise, a.claim.Foresee(rng, a.made, usual))
+			foreseen = append(foreseen, a.claim.Foresee(rng, a.made, usual))
 		}
 	}
 	for {
@@ -447,15 +443,19 @@ func (c *costModel) addSeeds(rng *rand.Rand, open []openClaim, count []int, run 
 			if like {
 				break
 			}
-			most := a.claim.Claim.Limit(c.p.Scenario.MaxSeeds)
-			n := most
+			n := c.p.seeds()
 			for _, at := range a.cases {
 				n = min(n, count[at])
 			}
-			if !precise[i](n) {
-				for _, at := range a.cases {
-					wants[at] = max(wants[at], most)
-				}
+			most := c.p.Scenario.MaxSeeds
+			switch precise, decided := foreseen[i](n); {
+			case precise:
+				continue
+			case !decided:
+				most = c.p.seeds()
+			}
+			for _, at := range a.cases {
+				wants[at] = max(wants[at], most)
 			}
 		}
 		more := false

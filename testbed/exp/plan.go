@@ -188,7 +188,7 @@ func (p *Plan) rank(seed uint64) int {
 // enough, given the outcome so far: none if all are, or at the limit of seeds.
 func (p *Plan) MoreSeeds(o *result.Outcome) (jobs []Job) {
 	s := p.Scenario
-	want := o.Wanting(s.MaxSeeds)
+	want := o.Wanting(s.MaxSeeds, s.MaxSeedsOpen)
 	for _, i := range slices.Sorted(maps.Keys(want)) {
 		cell := &o.Cells[i]
 		at := slices.IndexFunc(s.Cases(), func(c *scenario.Case) bool { return c.Arm == cell.Arm && slices.Equal(c.Point, cell.Point) })

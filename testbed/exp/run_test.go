@@ -249,22 +249,24 @@ func TestKeyDependsOnTheRunOnly(t *testing.T) {
 	}
 }
 
-// Seeds are added until claims are precise or clear, up to max_seeds of the file or
-// of the claim.
+// Seeds are added until claims are precise or clear, up to max_seeds, or up to
+// max_seeds_open if they have no verdict.
 func TestSeedsAreAddedUntilClaimsAreClear(t *testing.T) {
-	for _, c := range []struct{ most, ofClaim, want string }{
-		{"0", "0", "[3 1]"}, {"0", "9", "[3 1 4 5]"}, {"3", "0", "[3 1 4]"}, {"3", "2", "[3 1 4]"}, {"9", "0", "[3 1 4 5]"}, {"2", "9", "[3 1 4 5]"}, {"2", "3", "[3 1 4]"},
+	clear := "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}}"
+	open := "than: b}\n- {same: avg_fct_us, with: b, than: 14.4, within: 0.01 %, at: {size: 20KB}}"
+	for _, c := range []struct{ most, open, claim, want string }{
+		{"0", "0", clear, "[3 1]"}, {"3", "0", clear, "[3 1 4]"}, {"9", "0", clear, "[3 1 4 5]"}, {"0", "9", clear, "[3 1]"}, {"3", "9", clear, "[3 1 4]"},
+		{"3", "0", open, "[3 1 4]"}, {"0", "4", open, "[3 1 4 5]"}, {"3", "6", open, "[3 1 4 5 6 7]"},
 	} {
-		most, want := c.most+" and "+c.ofClaim, c.want
-		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: "+c.most, "jitter: 1us", "jitter: 6us",
-			"than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}, max_seeds: "+c.ofClaim+"}")
+		most, claim, want := c.most+" and "+c.open, c.claim, c.want
+		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: "+c.most+"\nmax_seeds_open: "+c.open, "jitter: 1us", "jitter: 6us", "than: a}", c.claim)
 		out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range out.Cells {
 			seeds := "[3 1]"
-			if c.Arm == "b" {
+			if c.Arm == "b" && (c.Point[0] == "20KB" || claim == clear) {
 				seeds = want
 			}
 			if got := fmt.Sprint(c.Seeds); got != seeds {
@@ -276,7 +278,7 @@ func TestSeedsAreAddedUntilClaimsAreClear(t *testing.T) {
 
 // A given number of seeds is not exceeded, whatever the file says.
 func TestReseedAddsNoSeeds(t *testing.T) {
-	p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 9", "jitter: 1us", "jitter: 6us", "than: a}", "than: b, within: 0.01 %, at: {size: 40KB}, than_at: {size: 20KB}, max_seeds: 9}")
+	p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 9\nmax_seeds_open: 9", "jitter: 1us", "jitter: 6us", "than: a}", "than: 14.4, within: 0.01 %}")
 	p.Scenario.Reseed(2)
 	out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
 	if err != nil {

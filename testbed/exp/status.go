@@ -81,7 +81,7 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	s.Done = len(done)
 	if len(left) > 0 { // otherwise the claims are settled, or at the limit of seeds
 		most := p.Scenario.MaxSeeds * len(p.Scenario.Cases())
-		for _, n := range s.Outcome.Limits(p.Scenario.MaxSeeds) {
+		for _, n := range s.Outcome.Wanting(p.seeds(), p.seeds()) {
 			most += n - p.Scenario.MaxSeeds
 		}
 		s.Further = max(most-s.Done-len(left), 0)

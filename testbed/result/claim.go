@@ -21,9 +21,6 @@ type Claim struct {
 	// Within is the half-width of the 95 % interval that the claim requires, as a
 	// share of Than's value; zero means a tenth.
 	Within Share `yaml:"within" json:"within,omitempty"`
-	// MaxSeeds is the greatest number of seeds for this claim, if that is more than
-	// the scenario's.
-	MaxSeeds int `yaml:"max_seeds" json:"max_seeds,omitempty" limits:"0.."`
 	// At has the values of axes to which the claim is limited. ThanAt has the
 	// values for Than, if they differ.
 	At     map[string]string `yaml:"at" json:"at,omitempty"`
@@ -60,9 +57,6 @@ func (c *Claim) within() float64 {
 	}
 	return float64(c.Within)
 }
-
-// Limit returns the greatest number of seeds for the claim; most is the scenario's.
-func (c *Claim) Limit(most int) int { return max(most, c.MaxSeeds) }
 
 // half returns half of the gain that the paper states, as a share; zero if it
 // states none in the claim's direction.

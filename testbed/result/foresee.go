@@ -21,14 +21,14 @@ func (j *Judged) Cells() (cells []int) {
 }
 
 // Foresee simulates a claim with further seeds. It returns a function that reports
-// whether the claim is precise with a number of seeds; calls must be in increasing
-// order of seeds. Made is the number of seeds of its cells so far. Usual is the
+// whether the claim is precise with a number of seeds, and whether it then has a
+// verdict; calls must be in increasing order of seeds. Made is the number of seeds of its cells so far. Usual is the
 // prior standard deviation of a seed's effect, with the weight of one seed.
-func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int) bool {
+func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int) (precise, decided bool) {
 	within, n := j.Claim.within(), j.Seeds
 	half, effect := Interval{Low: float64(j.Low), High: float64(j.High)}.Half(), float64(j.Effect)
 	if n >= 2 && math.IsInf(half, 0) || n < 2 && made >= 2 {
-		return func(int) bool { return j.Precise } // the base's interval includes zero, or the metric is missing
+		return func(int) (bool, bool) { return j.Precise, j.Verdict != Inconclusive } // the base's interval includes zero, or the metric is missing
 	}
 	squares, freedom := 0.0, 0
 	if n >= 2 && !math.IsNaN(half) {
@@ -38,9 +38,9 @@ func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int
 		effect, n = usual*rng.NormFloat64(), 0
 	}
 	sigma := math.Sqrt((squares + usual*usual) / chiSquare(rng, freedom+1))
-	return func(seeds int) bool {
+	return func(seeds int) (precise, decided bool) {
 		if seeds < 2 || seeds <= n && seeds == j.Seeds {
-			return j.Precise
+			return j.Precise, j.Verdict != Inconclusive
 		}
 		if n == 0 { // the first seed gives the mean
 			squares = sigma * sigma * chiSquare(rng, seeds-1)
@@ -51,8 +51,8 @@ func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int
 		n = seeds
 		scale := math.Sqrt(squares / float64(n-1) / float64(n))
 		half, early := student95(n-1)*scale, studentEarly(n-1)*scale
-		return half <= within && j.Claim.settledBy(Interval{effect, effect - half, effect + half}) ||
-			j.Claim.settledBy(Interval{effect, effect - early, effect + early})
+		decided = j.Claim.settledBy(Interval{effect, effect - half, effect + half})
+		return half <= within && decided || j.Claim.settledBy(Interval{effect, effect - early, effect + early}), decided
 	}
 }
 

@@ -576,29 +576,24 @@ func (o *Outcome) missing(cells [][2]int, metric string) (n int) {
 }
 
 // Wanting returns the indices of cells whose claims are less precise than they
-// require, with the greatest number of seeds that one of these claims may have.
-// Most is the scenario's greatest number of seeds.
-func (o *Outcome) Wanting(most int) map[int]int {
+// require, with the number of seeds that these may have at most: open if one of the
+// claims has no verdict, otherwise most.
+func (o *Outcome) Wanting(most, open int) map[int]int {
 	want := make(map[int]int)
 	for i := range o.Claims {
-		if j := &o.Claims[i]; !j.Precise {
-			for _, cell := range j.Cells() {
-				want[cell] = max(want[cell], j.Claim.Limit(most))
-			}
+		j := &o.Claims[i]
+		if j.Precise {
+			continue
+		}
+		limit := most
+		if j.Verdict == Inconclusive {
+			limit = max(most, open)
+		}
+		for _, cell := range j.Cells() {
+			want[cell] = max(want[cell], limit)
 		}
 	}
 	return want
-}
-
-// Limits returns the greatest number of seeds of each cell. Most is the scenario's.
-func (o *Outcome) Limits(most int) []int {
-	limits := slices.Repeat([]int{most}, len(o.Cells))
-	for i := range o.Claims {
-		for _, cell := range o.Claims[i].Cells() {
-			limits[cell] = max(limits[cell], o.Claims[i].Claim.Limit(most))
-		}
-	}
-	return limits
 }
 
 // isCount reports whether a metric counts events of a run.

@@ -151,12 +151,21 @@ func TestPointsArePairedBySeed(t *testing.T) {
 func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{50, 180, 60}, {100, 103, 97}}, "0.6": {{60, 62, 61}, {100, 100, 102}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
-	if got := o.Wanting(9); !reflect.DeepEqual(got, map[int]int{0: 9, 2: 9}) {
+	if got := o.Wanting(9, 20); !reflect.DeepEqual(got, map[int]int{0: 20, 2: 20}) {
+		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2, up to 20, as their claim is open", got)
+	}
+	if got := o.Wanting(9, 0); !reflect.DeepEqual(got, map[int]int{0: 9, 2: 9}) {
 		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2, up to 9", got)
+	}
+	// So do claims with a verdict, up to the smaller limit.
+	wide, wideRuns := notes(map[string][2][]float64{"0.4": {{50, 60, 70}, {100, 100, 100}}})
+	wide.Fill(wideRuns, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
+	if got := wide.Wanting(9, 20); wide.Claims[0].Verdict != Holds || !reflect.DeepEqual(got, map[int]int{0: 9, 1: 9}) {
+		t.Errorf("the claim %s, cells %v want seeds; want that it holds, and both cells, up to 9", wide.Claims[0].Verdict, got)
 	}
 	// A precise claim with an interval that excludes zero needs none.
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", At: map[string]string{"load": "0.6"}}})
-	if got := o.Wanting(9); len(got) > 0 {
+	if got := o.Wanting(9, 20); len(got) > 0 {
 		t.Errorf("a claim with an interval of ±%.3f wants seeds for %v", (o.Claims[0].High-o.Claims[0].Low)/2, got)
 	}
 }

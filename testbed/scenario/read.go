@@ -24,10 +24,10 @@ import (
 )
 
 // frame are the keys of a file that a case does not have.
-var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small"}
+var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "max_seeds_open", "claims", "small"}
 
 // notOfArms are the keys of a case that arms must share.
-var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "vary", "arms", "profiles", "claims", "small"}
+var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "max_seeds_open", "vary", "arms", "profiles", "claims", "small"}
 
 // parse reads all files that the scenario refers to and makes its cases, so that
 // all errors are reported before the first run.
@@ -247,6 +247,9 @@ func (r *reader) seeds() {
 	}
 	if s.MaxSeeds != 0 && s.MaxSeeds < len(s.Seeds) {
 		r.f.Errorf("max_seeds", "max_seeds is %d, and there are %d seeds already", s.MaxSeeds, len(s.Seeds))
+	}
+	if s.MaxSeedsOpen != 0 && s.MaxSeedsOpen < max(s.MaxSeeds, len(s.Seeds)) {
+		r.f.Errorf("max_seeds_open", "max_seeds_open is %d, and there may be %d seeds without it", s.MaxSeedsOpen, max(s.MaxSeeds, len(s.Seeds)))
 	}
 }
 

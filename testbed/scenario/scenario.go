@@ -51,8 +51,11 @@ type Scenario struct {
 	Seeds    []uint64       `yaml:"seeds"` // seeds of the random numbers; each case runs once with each
 	// MaxSeeds is the greatest number of seeds. Seeds are added until the claims have
 	// the precision that they require. Zero means that none are added.
-	MaxSeeds int            `yaml:"max_seeds" limits:"0.."`
-	Claims   []result.Claim `yaml:"claims"` // results that a paper claims
+	MaxSeeds int `yaml:"max_seeds" limits:"0.."`
+	// MaxSeedsOpen is the greatest number of seeds for claims that have no verdict,
+	// if that is more.
+	MaxSeedsOpen int            `yaml:"max_seeds_open" limits:"0.."`
+	Claims       []result.Claim `yaml:"claims"` // results that a paper claims
 	// Small is the overlay of the small scale. Its key why explains why the
 	// experiment still answers the question.
 	Small yamlfile.Raw `yaml:"small"`
@@ -196,10 +199,7 @@ func (s *Scenario) Text() []byte { return s.text }
 
 // Reseed replaces the seeds of the scenario by 1 to n, to which none are added.
 func (s *Scenario) Reseed(n int) {
-	s.Seeds, s.MaxSeeds = nil, 0
-	for i := range s.Claims {
-		s.Claims[i].MaxSeeds = 0
-	}
+	s.Seeds, s.MaxSeeds, s.MaxSeedsOpen = nil, 0, 0
 	for seed := range n {
 		s.Seeds = append(s.Seeds, uint64(seed)+1)
 	}
