@@ -20,7 +20,7 @@ type Estimate struct{ draws []float64 }
 
 const (
 	tolerance  = 0.25 // how far a single time may be off, as a share of the true one
-	confidence = 0.95 // probability that it is within the tolerance, to be given
+	confidence = 0.93 // probability that it is within the tolerance, to be given
 )
 
 // Known reports whether there is an estimate.
