@@ -23,6 +23,7 @@ type Manifest struct {
 	Scenario   string          `json:"scenario_sha256"`
 	Seeds      []uint64        `json:"seeds"`
 	MaxSeeds   int             `json:"max_seeds,omitempty"`
+	MaxOpen    int             `json:"max_seeds_open,omitempty"`
 	Cases      []ManifestCase  `json:"cases"`
 	Runs       int             `json:"runs"`
 	Units      map[string]Unit `json:"metrics"`
@@ -64,7 +65,7 @@ func (p *Plan) Manifest(o *result.Outcome) (*Manifest, error) {
 	s := p.Scenario
 	m := &Manifest{
 		Format: "pauseless-manifest/1", Experiment: s.Name, Scale: s.Scale, Command: p.Command, Build: build(), Scenario: sum(s.Text()),
-		Seeds: s.Seeds, MaxSeeds: s.MaxSeeds, Runs: len(o.Runs), Units: make(map[string]Unit),
+		Seeds: s.Seeds, MaxSeeds: s.MaxSeeds, MaxOpen: s.MaxSeedsOpen, Runs: len(o.Runs), Units: make(map[string]Unit),
 	}
 	for _, metric := range o.Metrics {
 		m.Units[metric.Name] = Unit{metric.Title, metric.Unit, metric.Better}

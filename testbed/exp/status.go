@@ -80,9 +80,10 @@ func (p *Plan) Status(st *Store, parallel int) (*Status, error) {
 	}
 	s.Done = len(done)
 	if len(left) > 0 { // otherwise the claims are settled, or at the limit of seeds
-		most := p.Scenario.MaxSeeds * len(p.Scenario.Cases())
+		usual := max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds)
+		most := usual * len(p.Scenario.Cases())
 		for _, n := range s.Outcome.Wanting(p.seeds(), p.seeds()) {
-			most += n - p.Scenario.MaxSeeds
+			most += n - usual
 		}
 		s.Further = max(most-s.Done-len(left), 0)
 	}

@@ -22,8 +22,9 @@ func (j *Judged) Cells() (cells []int) {
 
 // Foresee simulates a claim with further seeds. It returns a function that reports
 // whether the claim is precise with a number of seeds, and whether it then has a
-// verdict; calls must be in increasing order of seeds. Made is the number of seeds of its cells so far. Usual is the
-// prior standard deviation of a seed's effect, with the weight of one seed.
+// verdict; calls must be in increasing order of seeds. Made is the number of seeds of
+// its cells so far. Usual is the prior standard deviation of a seed's effect, with
+// the weight of one seed.
 func (j *Judged) Foresee(rng *rand.Rand, made int, usual float64) func(seeds int) (precise, decided bool) {
 	within, n := j.Claim.within(), j.Seeds
 	half, effect := Interval{Low: float64(j.Low), High: float64(j.High)}.Half(), float64(j.Effect)
