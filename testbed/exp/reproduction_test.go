@@ -539,6 +539,7 @@ var shown = []known{
 	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "hermes", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
+	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 6 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "p99_fct_us", than: "letflow", point: "10 at 0.8", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 10Gbps, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 4 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "avg_fct_us", than: "letflow", point: "11 at 10Gbps", refuted: true}},
