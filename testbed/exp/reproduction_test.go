@@ -212,7 +212,7 @@ A star means that there was no time for all the seeds that the claims require.
 	if full < run {
 		scaled = strconv.Itoa(full)
 	}
-	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are run, %s of them at the papers' scale.\n", len(lines), run, scaled)
+	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them run at the papers' scale, too. The others are on the pages that their lines link.\n", len(lines), run, scaled)
 	fmt.Fprintf(&b, `
 ## Claims
 
@@ -232,7 +232,7 @@ in the interval, and the cause of %d is not known.
 		t.Fatal(err)
 	}
 	words := strings.Join(strings.Fields(string(readme)), " ")
-	if want := fmt.Sprintf("%d of the %d figures and tables of the papers, %s of them at the papers' scale", run, len(lines), scaled); !strings.Contains(words, want) {
+	if want := fmt.Sprintf("Of the %d figures and tables of the papers, %d are experiments, %s of them run at the papers' scale", len(lines), run, scaled); !strings.Contains(words, want) {
 		t.Errorf("README.md does not say %q", want)
 	}
 }
