@@ -96,8 +96,9 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 	tallies := make(map[string]tally) // by file
 	var claims strings.Builder
 	var causes struct{ shown, open, unknown int }
-	sums := make(map[string]*[4]tally) // of claims, by paper: see column
-	var papers []string                // in the order of the experiments
+	var gains struct{ near, more, shown, unknown int } // of figures' claims with an effect in the paper that hold
+	sums := make(map[string]*[4]tally)                 // of claims, by paper: see column
+	var papers []string                                // in the order of the experiments
 	for _, name := range Names() {
 		s, err := Load(name)
 		if err != nil {
@@ -131,7 +132,16 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 				n.add(o.Claims[i].Verdict)
 				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(o.Claims[i].Verdict)
 				switch why := writeClaim(&claims, o, other, &o.Claims[i]); {
-				case !o.Claims[i].Claim.Paper.Given || o.Claims[i].Verdict == result.Holds:
+				case !o.Claims[i].Claim.Paper.Given:
+				case o.Claims[i].Verdict == result.Holds && !isFigure(name):
+				case o.Claims[i].Verdict == result.Holds && strings.HasSuffix(why, notKnown):
+					gains.unknown++
+				case o.Claims[i].Verdict == result.Holds && why != "":
+					gains.shown++
+				case o.Claims[i].Verdict == result.Holds && near(&o.Claims[i]):
+					gains.near++
+				case o.Claims[i].Verdict == result.Holds:
+					gains.more++
 				case strings.HasPrefix(why, notKnown):
 					causes.unknown++
 				case why == openWithPaper:
@@ -218,12 +228,15 @@ All have the seeds that their claims require, or as many as their files allow.
 
 Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (paired by seed), and the verdict. The last
 column has the cause if an experiment shows it, with a remark if that experiment was run at the small scale only. The cause "not known" is for claims with an effect in the paper that do not
-hold here; causes that an experiment excludes follow it.
+hold here, or hold with an effect that is smaller by more than 10 points; causes that an experiment excludes follow it.
 If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
 Effects are changes relative to the scheme after "than". 0.0 %% is less than 0.05 %%, which is a difference if it is the same with every seed.
 
 Of the claims with an effect in the paper that do not hold, an experiment shows the cause of %d. Open, with the paper's effect in the interval: %d. Without a known cause: %d.
-`, causes.shown, causes.open, causes.unknown)
+
+Of those that hold in the figures' own experiments, %d have the paper's effect in their interval, or one that differs from it by at most 10 points, and %d have a larger one. The other %d have a smaller one, by the number of
+points in the last column; an experiment shows the cause, or a part of it, for %d of them.
+`, causes.shown, causes.open, causes.unknown, gains.near, gains.more, gains.shown+gains.unknown, gains.shown)
 	b.WriteString(claims.String())
 	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
 	readme, err := os.ReadFile("../../README.md")
@@ -374,6 +387,7 @@ type known struct {
 	metric, with, than, point string // of the claim; any, if empty. The point has this in it
 	idle                      bool   // only of claims that rest on runs in which hardly a flow meets a pause: see idle
 	flat                      bool   // only of claims whose opposite is not true either
+	less                      bool   // of claims that hold with a smaller effect than the paper's, too
 	excluded                  bool   // what the cause is not
 	paper                     bool   // only of claims at the papers' scale, at which by was run, too
 	cause                     string // after what idle says, if it is asked
@@ -419,20 +433,24 @@ const (
 	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
 	pausesLast      = "in part pauses: without them, all flows have ended earlier with PCN"
 	leastWeight     = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, average FCT is less"
+	inPart          = "in part "
+	lastFlow        = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier"
+	incastQueues    = "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper"
+	incastsInPart   = "in part the incasts: with flows of IMC10 alone, the gain is greater"
 	growthStalls    = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, fewer flows stall than with CLB"
 )
 
 // shown are the known causes; of several that fit, the first applies.
 var shown = []known{
 	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
-	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
-	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
-	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
-	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", less: true, cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
+	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, less: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, less: true, cause: bursts, by: "pcn-fig14-incast"},
+	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, less: true, cause: bursts, by: "pcn-fig14-incast"},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "timely", cause: "incasts are sent before any congestion control acts: alone they cause as many PAUSE frames with PCN and with TIMELY as without congestion control, and without them both have fewer", by: "pcn-fig14-websearch-incast"},
 	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
 	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
-	{experiment: "rlb-", idle: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
+	{experiment: "rlb-", idle: true, less: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
 	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
@@ -469,11 +487,11 @@ var shown = []known{
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
-	{experiment: "plb-", idle: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
+	{experiment: "plb-", idle: true, less: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "presto-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", refuted: true}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
@@ -522,17 +540,17 @@ var shown = []known{
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
 	{experiment: "pcn-abstract", metric: "avg_fct_us", than: "qcn", point: "W2", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
 	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "qcn", paper: true, cause: "in part w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier than with QCN, but by less than in the paper", by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "qcn"}},
-	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: "in part w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier", by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + lastFlow, by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "pcn"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
-	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, cause: "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper", by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs"}},
+	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, less: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs"}},
 	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", paper: true, cause: "the incasts: with flows of IMC10 alone, flows of 10 to 100 KB are shorter than with slow start", by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
 	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", paper: true, cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
 	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", cause: "the incasts: with flows of IMC10 alone, flows of 10 to 100 KB are shorter than with slow start", by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
-	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
+	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", less: true, cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
 	{experiment: "clb-fig11", than: "varys", cause: "with Varys, flows use the receiver's link one after the other, whatever switches do: with Varys over CLB, flows do not stall, either", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
-	{experiment: "clb-", metric: "stalled_ratio", idle: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
+	{experiment: "clb-", metric: "stalled_ratio", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
@@ -545,12 +563,27 @@ var shown = []known{
 	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 8 % of TIMELY's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, less: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 8 % of TIMELY's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
 	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "go-back-n", paper: true, cause: "flows that PLB moves because of long round-trip times: with a PLB that moves flows only because of pauses, p99 is shorter than with DRILL", by: "plb-fig7-still", proof: proof{metric: "p99_fct_us", with: "plb-still", than: "drill", point: "go-back-n"}},
 	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that accept packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
-	{experiment: "clb-", idle: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
+	{experiment: "clb-", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
+	{experiment: "pbfs-fig5", metric: "max_queue_bytes", less: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", point: "IMC10"}},
+	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us"}},
+	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
+	{experiment: "clb-fig11", metric: "avg_cct_us", than: "conga", less: true, cause: "in part that all flows of a coflow share the link of its receiver: with 15 receivers, the gain is greater", by: "clb-fig11-receivers", proof: proof{metric: "avg_cct_us", than: "conga"}},
+	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", less: true, paper: true, cause: inPart + leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", less: true, cause: inPart + leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
+	{experiment: "pcn-abstract", metric: "avg_fct_us", point: "W2", less: true, paper: true, cause: inPart + leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
+	{experiment: "pcn-abstract", metric: "avg_fct_us", point: "W2", less: true, cause: inPart + leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w2", metric: "completion_us", less: true, paper: true, cause: inPart + lastFlow, by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", less: true, cause: inPart + lastFlow, by: "pcn-fig14-weight", proof: proof{metric: "completion_us", than: "pcn"}},
+	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, paper: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs"}},
+	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "hpcc-pbfs", less: true, paper: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "hpcc-pbfs"}},
+	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
+	{experiment: "pbfs-fig8", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig8-alone", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs"}},
+	{experiment: "plb-fig7-webserver", than: "drill", point: "go-back-n", less: true, cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 }
 
 func TestCausesAreShown(t *testing.T) {
@@ -593,7 +626,7 @@ const (
 // but that is changed, shows it by itself.
 func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
-		return ""
+		return lessGain(o, c)
 	}
 	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
 		return "go-back-N: it holds with hosts that accept packets out of order"
@@ -607,9 +640,62 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if alike(o, c) {
 		return "both arms have the same results in every run: their difference had no effect"
 	}
+	why, excluded := explain(o, c)
+	if why != "" {
+		return why
+	}
+	switch paper := c.Claim.Paper; {
+	case !paper.Given:
+		return ""
+	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
+		return openWithPaper
+	}
+	return notKnown + excluded
+}
+
+// lessGain says by how many points the effect of a claim that holds is less than the
+// paper's in the paper's own experiment, and why, as far as an experiment shows it;
+// nothing if it is near or more.
+func lessGain(o *result.Outcome, c *result.Judged) string {
+	points := 100 * (float64(c.Effect) - c.Claim.Paper.Change)
+	if key, _ := c.Claim.Relation(); key == "more" {
+		points = -points
+	}
+	if !isFigure(o.Experiment) || !c.Claim.Paper.Given || near(c) || !(points > 0) {
+		return ""
+	}
+	why, _ := explain(o, c)
+	if why == "" {
+		why = notKnown
+	}
+	return fmt.Sprintf("%.0f points less: %s", points, why)
+}
+
+// isFigure reports whether an experiment repeats a figure or table.
+func isFigure(experiment string) bool {
+	for _, l := range lines {
+		if l.experiments == experiment {
+			return true
+		}
+	}
+	return false
+}
+
+// near reports whether an effect differs from the paper's by at most 10 points, or
+// its interval has the paper's in it.
+func near(c *result.Judged) bool {
+	paper := c.Claim.Paper.Change
+	return math.Abs(float64(c.Effect)-paper) <= 0.1 || float64(c.Low) <= paper && paper <= float64(c.High)
+}
+
+// explain returns the cause of what came out for a claim that an experiment shows,
+// or which ones experiments exclude.
+func explain(o *result.Outcome, c *result.Judged) (cause, excluded string) {
 	_, metric := c.Claim.Relation()
-	unknown := notKnown
 	for _, s := range shown {
+		if c.Verdict == result.Holds && !s.less {
+			continue
+		}
 		why := ""
 		if s.idle {
 			if why = idle(o, c); why == "" {
@@ -633,19 +719,13 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
 			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
 			if s.excluded {
-				unknown += fmt.Sprintf("; it is not %s: %s", s.cause, link)
+				excluded += fmt.Sprintf("; it is not %s: %s", s.cause, link)
 				continue
 			}
-			return fmt.Sprintf("%s%s: %s", why, s.cause, link)
+			return fmt.Sprintf("%s%s: %s", why, s.cause, link), ""
 		}
 	}
-	switch paper := c.Claim.Paper; {
-	case !paper.Given:
-		return ""
-	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
-		return openWithPaper
-	}
-	return unknown
+	return "", excluded
 }
 
 // holds reports whether a claim holds at another point or in another outcome.
