@@ -626,7 +626,7 @@ const (
 // but that is changed, shows it by itself.
 func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
-		return lessGain(o, c)
+		return lessGain(o, paper, c)
 	}
 	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
 		return "go-back-N: it holds with hosts that accept packets out of order"
@@ -656,19 +656,35 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 // lessGain says by how many points the effect of a claim that holds is less than the
 // paper's in the paper's own experiment, and why, as far as an experiment shows it;
 // nothing if it is near or more.
-func lessGain(o *result.Outcome, c *result.Judged) string {
+func lessGain(o, paper *result.Outcome, c *result.Judged) string {
+	points := pointsLess(c)
+	if !isFigure(o.Experiment) || points == 0 {
+		return ""
+	}
+	why, _ := explain(o, c)
+	switch {
+	case why != "":
+	case paper != nil && slices.ContainsFunc(paper.Claims, func(d result.Judged) bool {
+		return d.Text == c.Text && d.Point == c.Point && d.Verdict == result.Holds && pointsLess(&d) == 0
+	}):
+		why = "the small scale: at the paper's it is not less"
+	default:
+		why = notKnown
+	}
+	return fmt.Sprintf("%.0f points less: %s", points, why)
+}
+
+// pointsLess returns by how many points an effect is less than the paper's; zero if
+// the paper has none, or it is near or larger.
+func pointsLess(c *result.Judged) float64 {
 	points := 100 * (float64(c.Effect) - c.Claim.Paper.Change)
 	if key, _ := c.Claim.Relation(); key == "more" {
 		points = -points
 	}
-	if !isFigure(o.Experiment) || !c.Claim.Paper.Given || near(c) || !(points > 0) {
-		return ""
+	if !c.Claim.Paper.Given || near(c) || !(points > 0) {
+		return 0
 	}
-	why, _ := explain(o, c)
-	if why == "" {
-		why = notKnown
-	}
-	return fmt.Sprintf("%.0f points less: %s", points, why)
+	return points
 }
 
 // isFigure reports whether an experiment repeats a figure or table.
