@@ -661,12 +661,20 @@ func lessGain(o, paper *result.Outcome, c *result.Judged) string {
 	if !isFigure(o.Experiment) || points == 0 {
 		return ""
 	}
+	// enough reports whether the effect is not less at another point or scale.
+	enough := func(o *result.Outcome, point string) bool {
+		return slices.ContainsFunc(o.Claims, func(d result.Judged) bool {
+			return d.Text == c.Text && d.Point == point && d.Verdict == result.Holds && pointsLess(&d) == 0
+		})
+	}
 	why, _ := explain(o, c)
 	switch {
+	case enough(o, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)):
+		why = "go-back-N: with hosts that accept packets out of order it is not less"
+	case enough(o, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)):
+		why = "hosts that accept packets out of order: with go-back-N it is not less"
 	case why != "":
-	case paper != nil && slices.ContainsFunc(paper.Claims, func(d result.Judged) bool {
-		return d.Text == c.Text && d.Point == c.Point && d.Verdict == result.Holds && pointsLess(&d) == 0
-	}):
+	case paper != nil && enough(paper, c.Point):
 		why = "the small scale: at the paper's it is not less"
 	default:
 		why = notKnown
