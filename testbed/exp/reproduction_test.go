@@ -569,6 +569,7 @@ var shown = []known{
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
 	{experiment: "clb-", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
+	{experiment: "pcn-fig12", metric: "pause_frames", than: "timely", less: true, cause: "even without any congestion control, there are fewer than 12.5 times as many PAUSE frames as with PCN: a gain as large as the paper's is impossible", by: "pcn-fig12-bound", proof: proof{metric: "pause_frames"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", less: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", point: "IMC10"}},
 	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us"}},
 	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
