@@ -390,6 +390,7 @@ type known struct {
 	less                      bool   // of claims that hold with a smaller effect than the paper's, too
 	excluded                  bool   // what the cause is not
 	paper                     bool   // only of claims at the papers' scale, at which by was run, too
+	small                     bool   // only of claims at the small scale
 	cause                     string // after what idle says, if it is asked
 	by                        string
 	proof                     proof
@@ -569,6 +570,9 @@ var shown = []known{
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
 	{experiment: "clb-", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
+	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.6, nic out-of-order", less: true, small: true, cause: costless, by: "rlb-fig13-unpaused", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused", refuted: true}},
+	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", less: true, small: true, cause: costless, by: "rlb-fig13-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
+	{experiment: "rlb-text", metric: "avg_fct_us", with: "letflow-rlb", less: true, small: true, cause: costless, by: "rlb-fig13-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
 	{experiment: "pcn-fig12", metric: "pause_frames", than: "timely", less: true, cause: "even without any congestion control, there are fewer than 12.5 times as many PAUSE frames as with PCN: a gain as large as the paper's is impossible", by: "pcn-fig12-bound", proof: proof{metric: "pause_frames"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", less: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", point: "IMC10"}},
 	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us"}},
@@ -728,7 +732,7 @@ func explain(o *result.Outcome, c *result.Judged) (cause, excluded string) {
 			}
 			why += ", "
 		}
-		if s.flat && opposite(c) || s.paper && o.Scale != scenario.Paper {
+		if s.flat && opposite(c) || s.paper && o.Scale != scenario.Paper || s.small && o.Scale != scenario.Small {
 			continue
 		}
 		by := (&result.Outcome{Experiment: s.by, Scale: scenario.Small}).File()
