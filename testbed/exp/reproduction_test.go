@@ -144,7 +144,7 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 					gains.near++
 				case o.Claims[i].Verdict == result.Holds:
 					gains.more++
-				case strings.HasPrefix(why, notKnown):
+				case why == notKnown:
 					causes.unknown++
 				case why == openWithPaper:
 					causes.open++
@@ -230,7 +230,7 @@ All have the seeds that their claims require, or as many as their files allow.
 
 Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (paired by seed), and the verdict. The last
 column has the cause if an experiment shows it, with a remark if that experiment was run at the small scale only. The cause "not known" is for claims with an effect in the paper that do not
-hold here, or hold with an effect that is smaller by more than 10 points; causes that an experiment excludes follow it.
+hold here, or hold with an effect that is smaller by more than 10 points.
 If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
 Effects are changes relative to the scheme after "than". 0.0 %% is less than 0.05 %%, which is a difference if it is the same with every seed.
 
@@ -241,6 +241,11 @@ points in the last column; an experiment shows the cause for %d of them, and a p
 `, causes.shown, causes.open, causes.unknown, gains.near, gains.more, gains.shown+gains.part+gains.unknown, gains.shown, gains.part)
 	b.WriteString(claims.String())
 	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
+	for _, s := range shown {
+		if !strings.Contains(claims.String(), s.cause+": [") {
+			t.Errorf("no claim has the cause %q", s.cause)
+		}
+	}
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +395,6 @@ type known struct {
 	idle                      bool   // only of claims that rest on runs in which hardly a flow meets a pause: see idle
 	flat                      bool   // only of claims whose opposite is not true either
 	less                      bool   // of claims that hold with a smaller effect than the paper's, too
-	excluded                  bool   // what the cause is not
 	paper                     bool   // only of claims at the papers' scale, at which by was run, too
 	small                     bool   // only of claims at the small scale
 	cause                     string // after what idle says, if it is asked
@@ -420,7 +424,6 @@ const (
 	rise            = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it has more PAUSE frames than PCN"
 	moves           = "flows that PLB moves because of long round-trip times: FCT is shorter with ECMP, which moves no flow, and with a PLB that moves flows only because of pauses"
 	nics            = "go-back-N: with decisions per packet, as in the paper, and hosts that accept packets out of order, coflows are shorter"
-	bursts          = "incasts of 64 KB are sent before any congestion control acts: without other traffic they cause as many PAUSE frames with each of them as without congestion control"
 	unpausedCoflows = "pauses have little effect there: in a network without pauses, with the same flows, coflows take the same time within 20 %"
 	costless        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 20 % shorter"
 	rerouting       = "rerouting and the header: even without recirculation, flows take longer than without RLB"
@@ -447,10 +450,6 @@ const (
 var shown = []known{
 	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
 	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", less: true, cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
-	{experiment: "pcn-fig14-w1", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
-	{experiment: "pcn-fig14-w2", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
-	{experiment: "pcn-abstract", metric: "pause_frames", flat: true, cause: bursts, by: "pcn-fig14-incast"},
-	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "timely", cause: "incasts are sent before any congestion control acts: alone they cause as many PAUSE frames with PCN and with TIMELY as without congestion control, and without them both have fewer", by: "pcn-fig14-websearch-incast"},
 	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
 	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-", idle: true, less: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
@@ -524,8 +523,6 @@ var shown = []known{
 	{experiment: "clb-fig11", metric: "avg_cct_us", than: "hermes", flat: true, cause: noPaths, by: "clb-fig11-paths", proof: proof{metric: "avg_cct_us", with: "one-switch", than: "731"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, flows are sent one after the other, whatever switches do: with Varys over CLB, no flow is stalled, either", by: "clb-fig10-varys"},
 	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "per flowlet, CLB chooses the path of such a flow only once: with decisions per packet, as in the paper, and hosts that accept packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
-	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", excluded: true, cause: "that uplinks are narrow: with twice their rate, no fewer flows stall with CLB than with Hermes", by: "clb-fig11-paths", proof: proof{metric: "stalled_ratio", with: "clb-wide", refuted: true}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", excluded: true, cause: "QCN's slow increase of rates: with 100 Mb/s every 25 us, its flows do not take longer", by: "pcn-fig14-rise-qcn", proof: proof{metric: "p99_fct_us", with: "qcn-quick", than: "qcn", refuted: true}},
 	{experiment: "rlb-fig4a", with: "drill", point: "out-of-order", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, more packets are out of order the more paths it takes", by: "rlb-fig4a-unthrottled", proof: proof{metric: "ooo_ratio.part1", point: "out-of-order"}},
 	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
 	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
@@ -684,8 +681,7 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if alike(o, c) {
 		return "both arms have the same results in every run: their difference had no effect"
 	}
-	why, excluded := explain(o, c)
-	if why != "" {
+	if why := explain(o, c); why != "" {
 		return why
 	}
 	switch paper := c.Claim.Paper; {
@@ -694,7 +690,7 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
 		return openWithPaper
 	}
-	return notKnown + excluded
+	return notKnown
 }
 
 // lessGain says by how many points the effect of a claim that holds is less than the
@@ -711,7 +707,7 @@ func lessGain(o, paper *result.Outcome, c *result.Judged) string {
 			return d.Text == c.Text && d.Point == point && d.Verdict == result.Holds && pointsLess(&d) == 0
 		})
 	}
-	why, _ := explain(o, c)
+	why := explain(o, c)
 	switch {
 	case enough(o, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)):
 		why = "go-back-N: with hosts that accept packets out of order it is not less"
@@ -756,9 +752,8 @@ func near(c *result.Judged) bool {
 	return math.Abs(float64(c.Effect)-paper) <= 0.1 || float64(c.Low) <= paper && paper <= float64(c.High)
 }
 
-// explain returns the cause of what came out for a claim that an experiment shows,
-// or which ones experiments exclude.
-func explain(o *result.Outcome, c *result.Judged) (cause, excluded string) {
+// explain returns the cause that an experiment shows of what came out for a claim.
+func explain(o *result.Outcome, c *result.Judged) string {
 	_, metric := c.Claim.Relation()
 	for _, s := range shown {
 		if c.Verdict == result.Holds && !s.less {
@@ -786,14 +781,10 @@ func explain(o *result.Outcome, c *result.Judged) (cause, excluded string) {
 		of := o.Experiment == s.experiment || strings.HasSuffix(s.experiment, "-") && strings.HasPrefix(o.Experiment, s.experiment)
 		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
 			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
-			if s.excluded {
-				excluded += fmt.Sprintf("; it is not %s: %s", s.cause, link)
-				continue
-			}
-			return fmt.Sprintf("%s%s: %s", why, s.cause, link), ""
+			return fmt.Sprintf("%s%s: %s", why, s.cause, link)
 		}
 	}
-	return "", excluded
+	return ""
 }
 
 // holds reports whether a claim holds at another point or in another outcome.
