@@ -117,6 +117,9 @@ var algorithms = []algorithm{
 	{"timely", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
 		return c.TIMELY.or(TIMELYDefaults(line)).maker(c.MinRate)
 	}},
+	{"timely_packet", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
+		return c.TIMELY.or(TIMELYPacketDefaults(line)).packetMaker(c.MinRate)
+	}},
 	{"hpcc", Kit{Telemetry: INT, Window: true}, func(c *Config, line vtime.Rate) maker {
 		return c.HPCC.or(HPCCDefaults(line)).maker(c.MinRate)
 	}},

@@ -4,6 +4,7 @@ package cc
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -508,6 +509,89 @@ func TestTIMELYFollowsRTTAndGradient(t *testing.T) {
 	}
 }
 
+// newRate is getNewRate of the code that TIMELY's authors published, with the state of
+// its sender: times in seconds, rates in bits per second.
+type newRate struct {
+	alpha, tLow, tHigh, step, beta, minRate, maxRate, minRTT float64
+	prevRTT, avgDiff, lastUpdate                             float64
+	negative                                                 int
+}
+
+func (n *newRate) get(now, rtt, rate float64) float64 {
+	if n.prevRTT == 0 {
+		n.prevRTT = rtt
+	}
+	diff := rtt - n.prevRTT
+	if diff < 0 {
+		n.negative++
+	} else {
+		n.negative = 0
+	}
+	n.avgDiff = (1-n.alpha)*n.avgDiff + n.alpha*diff
+	gradient := n.avgDiff / n.minRTT
+	delta := math.Min((now-n.lastUpdate)/n.minRTT, 1)
+	n.prevRTT, n.lastUpdate = rtt, now
+	var next float64
+	if rtt < n.tLow {
+		next = rate + n.step*delta
+	} else if rtt > n.tHigh {
+		next = rate * (1 - delta*n.beta*(1-n.tHigh/rtt))
+	} else if gradient <= 0 {
+		times := 1.0
+		if n.negative >= 5 {
+			times = 5
+		}
+		next = rate + times*n.step*delta
+	} else {
+		next = rate * (1 - n.beta*gradient)
+	}
+	next = math.Max(next, rate*0.5)
+	return math.Max(math.Min(next, n.maxRate), n.minRate)
+}
+
+func TestTIMELYPerPacketFollowsTheAuthorsCode(t *testing.T) {
+	for p, cases := range map[TIMELY]string{
+		{}: "bold fall rise",
+		{Alpha: 0.875, Low: 50 * vtime.Microsecond, High: 500 * vtime.Microsecond}: "bold fall half rise",
+	} {
+		ctl, f, _ := start(t, Config{Algorithm: "timely_packet", TIMELY: p})
+		filled := p.or(TIMELYPacketDefaults(line))
+		ref := newRate{alpha: filled.Alpha, tLow: filled.Low.Seconds(), tHigh: filled.High.Seconds(), step: 40e6, beta: 0.8, minRate: 100e6, maxRate: 40e9, minRTT: 20e-6}
+		rng := rand.New(rand.NewPCG(7, 8))
+		now, rtt, low, high, seen := vtime.Time(0), 100*vtime.Microsecond, false, false, make(map[string]bool)
+		for i := range 20_000 {
+			now += vtime.Time(rng.Int64N(int64(40 * vtime.Microsecond)))
+			// An RTT that wanders, so that gradients have both signs for long.
+			rtt = min(max(rtt+vtime.Time(rng.NormFloat64()*float64(20*vtime.Microsecond)), 10*vtime.Microsecond), 1500*vtime.Microsecond)
+			f.Rate = vtime.Rate(rng.Int64N(int64(line-200*vtime.Mbps))) + 100*vtime.Mbps
+			want := ref.get(now.Seconds(), rtt.Seconds(), float64(f.Rate))
+			was := f.Rate
+			ctl.Ack(now, &Ack{RTT: rtt})
+			if math.Abs(float64(f.Rate)-want) > 1+1e-9*want {
+				t.Fatalf("step %d: rate is %d after an RTT of %v at %v with %d, want %.0f", i, f.Rate, rtt, now, was, want)
+			}
+			low, high = low || rtt < filled.Low, high || rtt > filled.High
+			switch d := float64(f.Rate - was); {
+			case d > 41e6:
+				seen["bold"] = true
+			case d > 0:
+				seen["rise"] = true
+			case f.Rate == was/2:
+				seen["half"] = true
+			default:
+				seen["fall"] = true
+			}
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(seen)), " "); low != (filled.Low > 0) || !high || got != cases {
+			t.Errorf("%+v: RTTs below and above the thresholds: %v, %v; the rate did %s, want %s", p, low, high, got, cases)
+		}
+		was := f.Rate
+		if ctl.Ack(now, &Ack{}); f.Rate != was {
+			t.Error("an acknowledgement without RTT changed the rate")
+		}
+	}
+}
+
 // telemetry makes a block with one record per hop.
 func telemetry(hops ...func(packet.INTHop)) packet.INT {
 	b := make(packet.INT, packet.INTLen)
@@ -766,5 +850,5 @@ func TestRatesStayInBounds(t *testing.T) {
 
 func ExampleAlgorithms() {
 	fmt.Println(Algorithms())
-	// Output: [none fixed dcqcn dcqcn_paper timely hpcc hpcc_pint dctcp swift qcn pcn]
+	// Output: [none fixed dcqcn dcqcn_paper timely timely_packet hpcc hpcc_pint dctcp swift qcn pcn]
 }

@@ -28,6 +28,21 @@ func TIMELYDefaults(line vtime.Rate) TIMELY {
 	}
 }
 
+// TIMELYPacketDefaults returns the values that the authors' code recommends with
+// pacing of packets (timely-code-snippet.cc, Mittal, 2015). Its additive increase is
+// 10 Mb/s for 10 Gb/s; Low is zero, so that the gradient counts at every RTT.
+func TIMELYPacketDefaults(line vtime.Rate) TIMELY {
+	p := TIMELYDefaults(line)
+	p.Alpha, p.Low, p.High = 0.02, 0, vtime.Millisecond
+	return p
+}
+
+func (p TIMELY) packetMaker(lowest vtime.Rate) maker {
+	return func(f *Flow, _ vtime.Scheduler) Control {
+		return &timelyPacket{timely: timely{TIMELY: &p, lowest: lowest, f: f}}
+	}
+}
+
 func (p TIMELY) maker(lowest vtime.Rate) maker {
 	return func(f *Flow, _ vtime.Scheduler) Control { return &timely{TIMELY: &p, lowest: lowest, f: f} }
 }
@@ -85,3 +100,48 @@ func (c *timely) Sent(vtime.Time, int)                  {}
 func (c *timely) Restart(_ vtime.Time, rate vtime.Rate) { c.f.Rate = rate }
 func (c *timely) Stop()                                 {}
 func (c *timely) Fire(vtime.Time, uint64)               {}
+
+// timelyPacket is TIMELY as in the code that its authors published for senders that
+// pace packets. It differs from algorithm 1 of the paper: each acknowledgement changes
+// the rate, by a share of the step if the last one came less than MinRTT before; a
+// rate falls by at most one half; and hyper-active increase follows RTTs that fall.
+type timelyPacket struct {
+	timely            // rises counts the RTTs that have fallen
+	at     vtime.Time // of the last acknowledgement
+}
+
+// Ack implements Control.
+func (c *timelyPacket) Ack(now vtime.Time, a *Ack) {
+	if a.RTT == 0 {
+		return
+	}
+	if c.last == 0 {
+		c.last = a.RTT
+	}
+	diff := a.RTT - c.last
+	if diff < 0 {
+		c.rises++
+	} else {
+		c.rises = 0
+	}
+	c.diff = (1-c.Alpha)*c.diff + c.Alpha*float64(diff)
+	gradient := c.diff / float64(c.MinRTT)
+	part := min(float64(now-c.at)/float64(c.MinRTT), 1)
+	c.last, c.at = a.RTT, now
+
+	rate := float64(c.f.Rate)
+	switch {
+	case a.RTT < c.Low:
+		rate += float64(c.AI) * part
+	case a.RTT > c.High:
+		rate *= 1 - part*c.Beta*(1-float64(c.High)/float64(a.RTT))
+	case gradient > 0:
+		rate *= 1 - c.Beta*gradient
+	case c.rises >= c.HAIAt:
+		rate += float64(c.HAI) * part
+	default:
+		rate += float64(c.AI) * part
+	}
+	rate = max(rate, float64(c.f.Rate)/2)
+	c.f.Rate = min(max(vtime.Rate(rate), c.lowest), c.f.Line)
+}

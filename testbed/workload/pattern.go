@@ -11,19 +11,24 @@ import (
 
 // Incast is a repeated pattern in which many hosts send to one at the same time.
 type Incast struct {
-	Degree int        `yaml:"degree" limits:"1.."` // number of senders
-	Size   vtime.Size `yaml:"size"`                // of each sender's flow; or total
-	Total  vtime.Size `yaml:"total"`               // of all flows of an incast together
-	From   Hosts      `yaml:"from"`                // senders are drawn from these, other than the receiver
-	To     Hosts      `yaml:"to"`                  // the receiver is drawn from these
-	Start  vtime.Time `yaml:"start"`               // of the first incast
-	Times  int        `yaml:"times" limits:"0.."`  // zero means once
+	Degree int `yaml:"degree" limits:"1.."` // number of senders
+	// Least makes the number of senders random: evenly from this to Degree.
+	Least int        `yaml:"least" limits:"0.."`
+	Size  vtime.Size `yaml:"size"`               // of each sender's flow; or sizes or total
+	Sizes string     `yaml:"sizes"`              // a distribution's name or file, from which each flow's size is drawn
+	Total vtime.Size `yaml:"total"`              // of all flows of an incast together
+	From  Hosts      `yaml:"from"`               // senders are drawn from these, other than the receiver
+	To    Hosts      `yaml:"to"`                 // the receiver is drawn from these
+	Start vtime.Time `yaml:"start"`              // of the first incast
+	Times int        `yaml:"times" limits:"0.."` // zero means once
 	// Interval is the time from one incast to the next; with Random it is the
 	// mean of an exponential distribution.
 	Interval vtime.Time `yaml:"interval"`
 	Random   bool       `yaml:"random"`
 	// Jitter is the time over which the senders' starts are distributed evenly.
 	Jitter vtime.Time `yaml:"jitter"`
+
+	sizes *Distribution
 }
 
 func (in *Incast) ends() bool { return in.Times > 0 || in.Interval == 0 }
@@ -36,13 +41,26 @@ func (in *Incast) check(t *topo.Topology, _ bool) (string, error) {
 	if _, key, err = in.To.pickFor(t, "to"); err != nil {
 		return key, err
 	}
+	given := 0
+	for _, is := range []bool{in.Size > 0, in.Total > 0, in.Sizes != ""} {
+		if is {
+			given++
+		}
+	}
 	switch {
 	case in.Degree < 1 || in.Degree >= len(from)+1:
 		return "degree", fmt.Errorf("degree is %d, must be from 1 to the %d hosts of from", in.Degree, len(from))
-	case (in.Size > 0) == (in.Total > 0) || in.Size < 0 || in.Total < 0:
-		return "", fmt.Errorf("give either size, of each answer, or total, of all answers")
+	case in.Least < 0 || in.Least > in.Degree:
+		return "least", fmt.Errorf("least is %d, must be from 1 to degree, which is %d", in.Least, in.Degree)
+	case given != 1 || in.Size < 0 || in.Total < 0:
+		return "", fmt.Errorf("give exactly one of size, of each answer, total, of all answers, and sizes, from which each is drawn")
 	case in.Total > 0 && int64(in.Total) < int64(in.Degree):
 		return "total", fmt.Errorf("total must be at least one byte for each sender")
+	}
+	if in.Sizes != "" {
+		if in.sizes, err = Load(in.Sizes); err != nil {
+			return "sizes", err
+		}
 	}
 	to, _ := in.To.pick(t)
 	for _, d := range to {
@@ -77,12 +95,20 @@ func (in *Incast) flows(g *gen) {
 		dst := to[g.rng.IntN(len(to))]
 		senders := without(from, dst)
 		g.rng.Shuffle(len(senders), func(i, j int) { senders[i], senders[j] = senders[j], senders[i] })
-		for k, src := range senders[:in.Degree] {
+		if in.Least > 0 {
+			senders = senders[:in.Least+g.rng.IntN(in.Degree-in.Least+1)]
+		} else {
+			senders = senders[:in.Degree]
+		}
+		for k, src := range senders {
 			size := int64(in.Size)
-			if size == 0 {
+			switch n := int64(len(senders)); {
+			case in.sizes != nil:
+				size = in.sizes.Quantile(g.rng.Float64())
+			case size == 0:
 				// If total is not divisible, the first answers have one byte more.
-				size = int64(in.Total) / int64(in.Degree)
-				if int64(k) < int64(in.Total)%int64(in.Degree) {
+				size = int64(in.Total) / n
+				if int64(k) < int64(in.Total)%n {
 					size++
 				}
 			}

@@ -321,6 +321,43 @@ func TestIncastBurstAndLong(t *testing.T) {
 	}
 }
 
+// With least, the number of senders is drawn; with sizes, the size of each flow. The
+// load of such incasts is that of their mean number and size.
+func TestIncastsOfARandomDegree(t *testing.T) {
+	net := network(t, sixteen)
+	flows := generate(t, net, "workload: [{incast: {least: 3, degree: 15, sizes: pcn_w1, times: 4000, interval: 10us, random: true}}]")
+	degrees, sizes, last := make([]int, 16), make(map[int64]bool), vtime.Time(0)
+	var total int64
+	for i := 0; i < len(flows); {
+		n, senders := 0, make(map[int]bool)
+		for ; i+n < len(flows) && flows[i+n].Start == flows[i].Start; n++ {
+			f := flows[i+n]
+			if senders[f.Src] || f.Src == f.Dst || f.Dst != flows[i].Dst {
+				t.Fatalf("%+v", f)
+			}
+			senders[f.Src], sizes[f.Size], total = true, true, total+f.Size
+		}
+		degrees[n]++
+		last = flows[i].Start
+		i += n
+	}
+	for n, count := range degrees {
+		if mean := 4000.0 / 13; n < 3 && count > 0 || n >= 3 && math.Abs(float64(count)-mean) > 5*math.Sqrt(mean) {
+			t.Errorf("%d incasts of %d senders, want about %.0f of each degree from 3 to 15", count, n, mean)
+		}
+	}
+	d, err := Load("pcn_w1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mean := float64(total) / float64(len(flows)); math.Abs(mean/d.Mean()-1) > 0.05 || len(sizes) < 10_000 {
+		t.Errorf("%d sizes with a mean of %.0f bytes, want %.0f", len(sizes), mean, d.Mean())
+	}
+	if mean := last.Seconds() / 4000; math.Abs(mean/10e-6-1) > 0.1 {
+		t.Errorf("an incast every %.3g s, want 10 us", mean)
+	}
+}
+
 func TestCoflowsOfThePaper(t *testing.T) {
 	net := network(t, "leaf_spine: {leaves: 6, spines: 6, hosts_per_leaf: 12, rate: 40Gbps, delay: 5us}")
 	flows := generate(t, net, `workload:
@@ -454,7 +491,10 @@ func TestMistakesInParts(t *testing.T) {
 		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h3..h1}}":            "h3 comes after h1",
 		"{poisson: {sizes: websearch, load: 1, flows: 1, from: 'leaf:s1'}}":         `no leaf is called "s1"`,
 		"{incast: {degree: 16, size: 1KB}}":                                         "0.incast.degree: degree is 16, but only 15",
-		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                              "either size, of each answer, or total",
+		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                              "exactly one of size, of each answer, total",
+		"{incast: {degree: 2, size: 1KB, sizes: pcn_w1}}":                           "exactly one of size, of each answer, total",
+		"{incast: {degree: 2, sizes: nope}}":                                        `0.incast.sizes: no distribution is called "nope"`,
+		"{incast: {degree: 2, least: 3, size: 1KB}}":                                "0.incast.least: least is 3, must be from 1 to degree, which is 2",
 		"{incast: {degree: 2, size: 1KB, times: 2}}":                                "0.incast.interval: interval is missing",
 		"{burst: {from: h1, to: h1, flows: 1, size: 1KB}}":                          "h1 would send to itself",
 		"{burst: {from: h1, to: h2, flows: 0, size: 1KB}}":                          "flows is 0",
@@ -513,6 +553,7 @@ func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 		{Long: &Long{From: "h1", To: "h5"}},
 		{Coflow: &Coflow{Flows: 3, Size: 4000, Interval: 200 * vtime.Microsecond}},
 		{Coflow: &Coflow{Count: 2, Flows: 2, Size: 4000, Spread: 100 * vtime.Microsecond}},
+		{Incast: &Incast{Degree: 5, Least: 1, Sizes: "websearch", Interval: 100 * vtime.Microsecond, Random: true}},
 	}
 	more, err := GenerateUntil(parts, network, 7, 4*vtime.Millisecond)
 	if err != nil {
