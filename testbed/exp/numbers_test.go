@@ -69,6 +69,19 @@ var sentences = []struct {
 		{"pcn-fig14-unpaused-paper", "less average FCT with pcn-unpaused than with pcn", "", false},
 		{"pcn-fig14-unpaused-paper", "less time until the last judged flow has ended with pcn-unpaused than with pcn", "", false},
 	}},
+	{"gen/schemes/pcn/README.md", "PCN has # % fewer PAUSE frames than TIMELY with W2, and average FCT is # % shorter", []quoted{
+		{"pcn-fig14-groups-paper", "fewer PAUSE frames with pcn than with timely", "workload W2", false},
+		{"pcn-fig14-groups-paper", "less average FCT with pcn than with timely", "workload W2", false},
+	}},
+	{"gen/schemes/pcn/README.md", "PCN has # % fewer PAUSE frames than TIMELY with W1, and average FCT is # % shorter", []quoted{
+		{"pcn-fig14-alone-paper", "fewer PAUSE frames with pcn than with timely", "", false},
+		{"pcn-fig14-alone-paper", "less average FCT with pcn than with timely", "", false},
+	}},
+	{"gen/schemes/pcn/README.md", "TIMELY has # % fewer PAUSE frames with W2 than the HPCC simulator's, as many as PCN within 10 %, and PCN's average FCT is # % shorter than with it. With the values of other papers in this code, as the paper says, it is # % shorter", []quoted{
+		{"pcn-fig14-timely", "fewer PAUSE frames with packet than with timely", "workload W2", false},
+		{"pcn-fig14-timely", "less average FCT with pcn than with packet", "workload W2", false},
+		{"pcn-fig14-timely", "less average FCT with pcn than with packet-values", "workload W2", false},
+	}},
 	{"gen/schemes/pcn/README.md", "with 1/16 it is # % less", []quoted{
 		{"pcn-fig14-weight-paper", "less p99 FCT with w_min 1/16 than with pcn", "", false},
 	}},
@@ -112,6 +125,10 @@ var sentences = []struct {
 		{"pbfs-fig8-paper", "less p95 FCT, size S with dcqcn-pbfs than with dcqcn", "", false},
 		{"pbfs-fig8-paper", "less p95 FCT, size S with timely-pbfs than with timely", "", false},
 		{"pbfs-fig8-paper", "less p95 FCT, size S with hpcc-pbfs than with hpcc", "", false},
+	}},
+	{"gen/schemes/pbfs/README.md", "the queue is # % and p95 # % shorter", []quoted{
+		{"pbfs-fig8-window", "less longest egress queue with dcqcn-pbfs than with dcqcn", "traffic IMC10 and incast, limit 1.4 products", false},
+		{"pbfs-fig8-window", "less p95 FCT, size S with dcqcn-pbfs than with dcqcn", "traffic IMC10 and incast, limit 1.4 products", false},
 	}},
 	{"gen/schemes/rlb/README.md", "but the average is # % longer", []quoted{
 		{"rlb-fig12-incast", "less average FCT with rlb-letflow than with letflow", "nic go-back-n", true},

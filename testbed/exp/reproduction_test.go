@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/golden"
@@ -242,7 +242,7 @@ points in the last column; an experiment shows the cause for %d of them, and a p
 	b.WriteString(claims.String())
 	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
 	for _, s := range shown {
-		if !strings.Contains(claims.String(), s.cause+": [") {
+		if after := map[bool]string{false: ": [", true: ", the change is "}; !strings.Contains(claims.String(), s.cause+after[s.bound]) {
 			t.Errorf("no claim has the cause %q", s.cause)
 		}
 	}
@@ -372,7 +372,7 @@ func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) 
 // was not run at the paper's scale.
 func kept(t *testing.T, name, scale string) *result.Outcome {
 	t.Helper()
-	data, err := os.ReadFile(keptFile(name, scale))
+	o, err := read(name, scale)
 	if scale == scenario.Paper && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -380,495 +380,27 @@ func kept(t *testing.T, name, scale string) *result.Outcome {
 		t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
 		return nil
 	}
+	return o
+}
+
+var outcomes sync.Map // those read, by file
+
+// read returns the outcome that docs/results keeps of an experiment at a scale.
+func read(name, scale string) (*result.Outcome, error) {
+	file := keptFile(name, scale)
+	if o, ok := outcomes.Load(file); ok {
+		return o.(*result.Outcome), nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
 	var o result.Outcome
 	if err := json.Unmarshal(data, &o); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return &o
-}
-
-// A known cause is why claims of an experiment do not hold, as an experiment of
-// its own shows, at the small scale unless paper is set.
-type known struct {
-	experiment                string // or the beginning of the names of several: "rlb-"
-	metric, with, than, point string // of the claim; any, if empty. The point has this in it
-	idle                      bool   // only of claims that rest on runs in which hardly a flow meets a pause: see idle
-	flat                      bool   // only of claims whose opposite is not true either
-	less                      bool   // of claims that hold with a smaller effect than the paper's, too
-	paper                     bool   // only of claims at the papers' scale, at which by was run, too
-	small                     bool   // only of claims at the small scale
-	cause                     string // after what idle says, if it is asked
-	by                        string
-	proof                     proof
-}
-
-// A proof names the claims of an experiment that must all hold, or all be refuted,
-// by metric and arms; any, if empty. Their points have its point in them.
-type proof struct {
-	metric, with, than, point string
-	refuted                   bool
-}
-
-func (p proof) has(c *result.Judged) bool {
-	_, metric := c.Claim.Relation()
-	return (p.metric == "" || p.metric == metric) && (p.with == "" || p.with == c.Claim.With) && (p.than == "" || p.than == c.Claim.Than) && strings.Contains(c.Point, p.point)
-}
-
-const (
-	victims         = "so there is nothing to avoid; where one path is paused, fewer flows stall"
-	together        = "an incast uses all paths to its receiver, so that all have warnings at the same time; "
-	reorder         = together + "rerouting then causes reordering"
-	nowhere         = together + "rerouting then changes neither reordering nor completion times"
-	neither         = together + "rerouting then does not change completion times, either"
-	unpaused        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are the same within 20 %"
-	rise            = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it has more PAUSE frames than PCN"
-	moves           = "flows that PLB moves because of long round-trip times: FCT is shorter with ECMP, which moves no flow, and with a PLB that moves flows only because of pauses"
-	nics            = "go-back-N: with decisions per packet, as in the paper, and hosts that accept packets out of order, coflows are shorter"
-	unpausedCoflows = "pauses have little effect there: in a network without pauses, with the same flows, coflows take the same time within 20 %"
-	costless        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 20 % shorter"
-	rerouting       = "rerouting and the header: even without recirculation, flows take longer than without RLB"
-	overtaken       = "packets overtake recirculated ones: with recirculation, more packets are out of order than without it"
-	chosenByLoad    = "CONGA chooses by load: with random paths (ECMP), flows also take longer than with CONGA, and as long as with PLB within 20 %"
-	samples         = "how often QCN samples a queue: with a sample every 100 packets, as in the paper, it has more PAUSE frames"
-	oneReceiver     = "all flows of a coflow share the link of its receiver: between hosts of one switch, where there are no paths, as many flows stall"
-	noPaths         = "no choice of paths can gain as much as in the paper: between hosts of one switch, where there are no paths, coflows take more than 66 % of their time with Hermes"
-	littleCost      = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 15 % shorter"
-	limited         = "recirculation, which RLB* limits, has no cost there: without any recirculation there is no gain, either"
-	deadlocks       = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it deadlocks in more runs"
-	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
-	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
-	pausesLast      = "in part pauses: without them, all flows have ended earlier with PCN"
-	leastWeight     = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, average FCT is less"
-	inPart          = "in part "
-	lastFlow        = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier"
-	incastQueues    = "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper"
-	incastsInPart   = inPart + "the incasts: with flows of IMC10 alone, the gain is greater"
-	growthStalls    = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, fewer flows stall than with CLB"
-)
-
-// shown are the known causes; of several that fit, the first applies.
-var shown = []known{
-	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
-	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", less: true, cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
-	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
-	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
-	{experiment: "rlb-", idle: true, less: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
-	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
-	{experiment: "rlb-fig12", with: "hermes-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
-	{experiment: "rlb-fig12-incast", with: "rlb-letflow", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "drill-rlb", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
-	{experiment: "rlb-fig12", with: "drill-rlb", point: "incast 4MB, nic go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
-	{experiment: "rlb-fig12-incast", with: "rlb-drill", point: "go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "drill-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "presto-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "letflow-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "hermes-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-hermes", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "presto-rlb", point: "incast 4MB, nic go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
-	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-drill", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "irn"}},
-	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-drill", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-drill", point: "irn"}},
-	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-presto", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "irn"}},
-	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-presto", point: "irn"}},
-	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-letflow", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "irn"}},
-	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-letflow", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-letflow", point: "irn"}},
-	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-presto", point: "go-back-n"}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
-	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "letflow-rlb", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "12 without incast"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "hermes-rlb", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused", point: "12 without incast"}},
-	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.2", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused", point: "13 with"}},
-	{experiment: "clb-fig7", metric: "avg_cct_us", than: "conga", point: "coflows 8", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "conga-unpaused", point: "7 with 8"}},
-	{experiment: "clb-fig7", metric: "avg_cct_us", than: "letflow", point: "coflows 8", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "letflow-unpaused", point: "7 with 8"}},
-	{experiment: "clb-fig7", metric: "avg_cct_us", than: "conga", point: "coflows 16", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "conga-unpaused", point: "7 with 16"}},
-	{experiment: "clb-fig7", metric: "avg_cct_us", than: "letflow", point: "coflows 16", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "letflow-unpaused", point: "7 with 16"}},
-	{experiment: "clb-fig11-receivers", metric: "avg_cct_us", than: "hermes", point: "receivers 15", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "hermes-unpaused", point: "15 receivers"}},
-	{experiment: "pcn-fig12", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "figure 12"}},
-	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W1"}},
-	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
-	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "W2"}},
-	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
-	{experiment: "plb-", idle: true, less: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
-	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
-	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "presto-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", point: "100Gbps"}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "p99_fct_us", with: "letflow-rlb-no-recirculation", point: "100Gbps"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", point: "100Gbps, out-of-order"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", than: "presto", point: "100Gbps"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", than: "letflow", point: "100Gbps"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
-	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, go-back-n"}},
-	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, out-of-order"}},
-	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
-	{experiment: "rlb-fig17a", with: "presto-rlb", point: "out-of-order", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order"}},
-	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", flat: true, cause: costless, by: "rlb-fig17-order", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", point: "go-back-n", refuted: true}},
-	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: with a sample every 100 packets, as in the paper, there is a congestion tree", by: "pcn-fig2-sample"},
-	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
-	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
-	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "qcn", cause: samples, by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", than: "qcn", point: "Web Search"}},
-	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", cause: "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, its flows take longer on average", by: "pcn-fig14-rise-qcn", proof: proof{metric: "avg_fct_us", with: "dcqcn-quick", than: "dcqcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", flat: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 27 % of QCN's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
-	{experiment: "pcn-fig17", metric: "pause_frames", with: "pcn", cause: "the round-trip time of 500 us, in which flows increase their rates before they are notified of the queue: with one of 10 us, and with a quarter of the step, there is no PAUSE", by: "pcn-fig17-loop", proof: proof{metric: "pause_frames"}},
-	{experiment: "plb-fig7-datamining", metric: "avg_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "ecmp", than: "conga"}},
-	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "ecmp", than: "conga"}},
-	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "conga", cause: chosenByLoad, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "ecmp", than: "conga", point: "Web Search"}},
-	{experiment: "clb-fig11", metric: "stalled_ratio", than: "hermes", flat: true, cause: oneReceiver, by: "clb-fig11-paths", proof: proof{metric: "stalled_ratio", with: "one-switch", point: "receivers one", refuted: true}},
-	{experiment: "clb-fig11", metric: "avg_cct_us", than: "hermes", flat: true, cause: noPaths, by: "clb-fig11-paths", proof: proof{metric: "avg_cct_us", with: "one-switch", than: "731"}},
-	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, flows are sent one after the other, whatever switches do: with Varys over CLB, no flow is stalled, either", by: "clb-fig10-varys"},
-	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "per flowlet, CLB chooses the path of such a flow only once: with decisions per packet, as in the paper, and hosts that accept packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
-	{experiment: "rlb-fig4a", with: "drill", point: "out-of-order", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, more packets are out of order the more paths it takes", by: "rlb-fig4a-unthrottled", proof: proof{metric: "ooo_ratio.part1", point: "out-of-order"}},
-	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
-	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
-	{experiment: "rlb-fig16", metric: "pause_frames", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
-	{experiment: "rlb-fig16", metric: "pause_frames", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", with: "hermes-rlb-no-recirculation", refuted: true}},
-	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", with: "hermes-rlb-no-recirculation", refuted: true}},
-	{experiment: "rlb-fig15", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig15-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
-	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
-	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
-	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "there are no warnings, so that RLB's only effect is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: "in part w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less, but longer than with QCN", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
-	{experiment: "pcn-abstract", metric: "avg_fct_us", than: "qcn", point: "W2", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "qcn", paper: true, cause: "in part w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier than with QCN, but by less than in the paper", by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "qcn"}},
-	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + lastFlow, by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
-	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
-	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, less: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", paper: true, cause: "the incasts: with flows of IMC10 alone, flows of 10 to 100 KB are shorter than with slow start", by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
-	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", paper: true, cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", cause: "the incasts: with flows of IMC10 alone, flows of 10 to 100 KB are shorter than with slow start", by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
-	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", less: true, cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
-	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
-	{experiment: "clb-fig11", than: "varys", cause: "with Varys, flows use the receiver's link one after the other, whatever switches do: with Varys over CLB, flows do not stall, either", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
-	{experiment: "clb-", metric: "stalled_ratio", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
-	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
-	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
-	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
-	{experiment: "clb-fig10", metric: "stalled_ratio", than: "hermes", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
-	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
-	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
-	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 6 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "p99_fct_us", than: "letflow", point: "10 at 0.8", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 10Gbps, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 4 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "avg_fct_us", than: "letflow", point: "11 at 10Gbps", refuted: true}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "presto-rlb", point: "load 0.5, nic go-back-n", paper: true, cause: "RLB's header: there are hardly any warnings, and with packets longer by as much, Presto's flows take longer, too", by: "rlb-fig11-header", proof: proof{metric: "avg_fct_us", with: "header", point: "Presto"}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
-	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
-	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "timely", flat: true, less: true, cause: "the time in which flows start: even at a tenth of the load, all flows have ended only after more than 8 % of TIMELY's time, so a gain as large as the paper's is impossible", by: "pcn-fig14-bound", proof: proof{metric: "completion_us"}},
-	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "go-back-n", paper: true, cause: "flows that PLB moves because of long round-trip times: with a PLB that moves flows only because of pauses, p99 is shorter than with DRILL", by: "plb-fig7-still", proof: proof{metric: "p99_fct_us", with: "plb-still", than: "drill", point: "go-back-n"}},
-	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that accept packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
-	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
-	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
-	{experiment: "clb-", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
-	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.6, nic out-of-order", less: true, small: true, cause: costless, by: "rlb-fig13-unpaused", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused", refuted: true}},
-	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", less: true, small: true, cause: costless, by: "rlb-fig13-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
-	{experiment: "rlb-text", metric: "avg_fct_us", with: "letflow-rlb", less: true, small: true, cause: costless, by: "rlb-fig13-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
-	{experiment: "pcn-fig12", metric: "pause_frames", than: "timely", less: true, cause: "even without any congestion control, there are fewer than 12.5 times as many PAUSE frames as with PCN: a gain as large as the paper's is impossible", by: "pcn-fig12-bound", proof: proof{metric: "pause_frames"}},
-	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us"}},
-	{experiment: "clb-fig11", metric: "avg_cct_us", than: "conga", less: true, cause: inPart + "that all flows of a coflow share the link of its receiver: with 15 receivers, the gain is greater", by: "clb-fig11-receivers", proof: proof{metric: "avg_cct_us", than: "conga"}},
-	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "dcqcn", less: true, paper: true, cause: inPart + leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
-	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, paper: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs"}},
-	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "hpcc-pbfs", less: true, paper: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "hpcc-pbfs"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
-	{experiment: "pbfs-fig8", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig8-alone", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs"}},
-	{experiment: "pbfs-fig5", metric: "max_queue_bytes", less: true, small: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", point: "IMC10"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, small: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
-	{experiment: "plb-fig7-webserver", than: "drill", point: "go-back-n", less: true, cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
-}
-
-// Where a cause is that without something a gain is greater, or as large as the
-// paper's, the experiment's effect must be so: at least a fifth of the way from the
-// figure's to the paper's, or near it.
-func TestGainsAreGreaterWithoutTheCause(t *testing.T) {
-	for _, s := range shown {
-		part := strings.Contains(s.cause, "the gain is greater")
-		if !part && s.cause != incastQueues {
-			continue
-		}
-		n := 0
-		for _, scale := range []string{scenario.Small, scenario.Paper} {
-			if s.paper && scale == scenario.Small || s.small && scale == scenario.Paper {
-				continue
-			}
-			of, by := kept(t, s.experiment, scale), kept(t, s.by, scale)
-			if by == nil {
-				by = kept(t, s.by, scenario.Small)
-			}
-			for i := range of.Claims {
-				c := &of.Claims[i]
-				if _, metric := c.Claim.Relation(); metric != s.metric || s.with != "" && s.with != c.Claim.With || s.than != "" && s.than != c.Claim.Than || c.Verdict != result.Holds || pointsLess(c) == 0 {
-					continue
-				}
-				for k := range by.Claims {
-					d := &by.Claims[k]
-					if !s.proof.has(d) || d.Claim.With != c.Claim.With || d.Claim.Than != c.Claim.Than || len(d.Claim.ThanAt) > 0 {
-						continue
-					}
-					n++
-					far, way := c.Claim.Paper.Change-float64(c.Effect), float64(d.Effect-c.Effect)
-					if part && way/far < 0.2 || !part && !near(d) {
-						t.Errorf("%s is named as a cause of %q of %s, %v, but has %v", by.File(), c.Text, of.File(), c.Effect, d.Effect)
-					}
-				}
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s has no claim like one of %s", s.by, s.experiment)
-		}
-	}
-}
-
-func TestCausesAreShown(t *testing.T) {
-	for _, s := range shown {
-		n, scale := 0, scenario.Small
-		if s.paper {
-			scale = scenario.Paper
-		}
-		o := kept(t, s.by, scale)
-		if o == nil {
-			t.Fatalf("%s has no outcome at the papers' scale", s.by)
-		}
-		for _, c := range o.Claims {
-			if !s.proof.has(&c) {
-				continue
-			}
-			n++
-			want := result.Holds
-			if s.proof.refuted {
-				want = result.Refuted
-			}
-			if c.Verdict != want {
-				t.Errorf("%s is named as the cause of %s, but %q at %q is %s", s.by, s.experiment, c.Text, c.Point, c.Verdict)
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s has no claims of %+v", s.by, s.proof)
-		}
-	}
-}
-
-// What stands where no experiment shows a cause.
-const (
-	notKnown      = "not known"
-	openWithPaper = "open: the interval has the paper's effect in it"
-)
-
-// cause says why a claim does not hold, as far as an experiment shows it. One
-// that does not hold with go-back-N, or at the small scale, and does if nothing
-// but that is changed, shows it by itself.
-func cause(o, paper *result.Outcome, c *result.Judged) string {
-	if c.Verdict == result.Holds {
-		return lessGain(o, paper, c)
-	}
-	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
-		return "go-back-N: it holds with hosts that accept packets out of order"
-	}
-	if holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)) {
-		return "hosts that accept packets out of order: it holds with go-back-N"
-	}
-	if paper != nil && holds(paper, c, c.Point) {
-		return "the small scale: it holds at the paper's"
-	}
-	if alike(o, c) {
-		return "both arms have the same results in every run: their difference had no effect"
-	}
-	if why := explain(o, c); why != "" {
-		return why
-	}
-	switch paper := c.Claim.Paper; {
-	case !paper.Given:
-		return ""
-	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
-		return openWithPaper
-	}
-	return notKnown
-}
-
-// lessGain says by how many points the effect of a claim that holds is less than the
-// paper's in the paper's own experiment, and why, as far as an experiment shows it;
-// nothing if it is near or more.
-func lessGain(o, paper *result.Outcome, c *result.Judged) string {
-	points := pointsLess(c)
-	if !isFigure(o.Experiment) || points == 0 {
-		return ""
-	}
-	// enough reports whether the effect is not less at another point or scale.
-	enough := func(o *result.Outcome, point string) bool {
-		return slices.ContainsFunc(o.Claims, func(d result.Judged) bool {
-			return d.Text == c.Text && d.Point == point && d.Verdict == result.Holds && pointsLess(&d) == 0
-		})
-	}
-	why := explain(o, c)
-	switch {
-	case enough(o, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)):
-		why = "go-back-N: with hosts that accept packets out of order it is not less"
-	case enough(o, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)):
-		why = "hosts that accept packets out of order: with go-back-N it is not less"
-	case why != "":
-	case paper != nil && enough(paper, c.Point):
-		why = "the small scale: at the paper's it is not less"
-	default:
-		why = notKnown
-	}
-	return fmt.Sprintf("%.0f points less: %s", points, why)
-}
-
-// pointsLess returns by how many points an effect is less than the paper's; zero if
-// the paper has none, or it is near or larger.
-func pointsLess(c *result.Judged) float64 {
-	points := 100 * (float64(c.Effect) - c.Claim.Paper.Change)
-	if key, _ := c.Claim.Relation(); key == "more" {
-		points = -points
-	}
-	if !c.Claim.Paper.Given || near(c) || !(points > 0) {
-		return 0
-	}
-	return points
-}
-
-// isFigure reports whether an experiment repeats a figure or table.
-func isFigure(experiment string) bool {
-	for _, l := range lines {
-		if l.experiments == experiment {
-			return true
-		}
-	}
-	return false
-}
-
-// near reports whether an effect differs from the paper's by at most 10 points, or
-// its interval has the paper's in it.
-func near(c *result.Judged) bool {
-	paper := c.Claim.Paper.Change
-	return math.Abs(float64(c.Effect)-paper) <= 0.1 || float64(c.Low) <= paper && paper <= float64(c.High)
-}
-
-// explain returns the cause that an experiment shows of what came out for a claim.
-func explain(o *result.Outcome, c *result.Judged) string {
-	_, metric := c.Claim.Relation()
-	for _, s := range shown {
-		if c.Verdict == result.Holds && !s.less {
-			continue
-		}
-		why := ""
-		if s.idle {
-			if why = idle(o, c); why == "" {
-				continue
-			}
-			why += ", "
-		}
-		if s.flat && opposite(c) || s.paper && o.Scale != scenario.Paper || s.small && o.Scale != scenario.Small {
-			continue
-		}
-		by := (&result.Outcome{Experiment: s.by, Scale: scenario.Small}).File()
-		link := fmt.Sprintf("[%s](results/%s.md)", by, by)
-		switch {
-		case s.paper:
-			by = (&result.Outcome{Experiment: s.by, Scale: scenario.Paper}).File()
-			link = fmt.Sprintf("[%s](results/%s.md)", by, by)
-		case o.Scale == scenario.Paper:
-			link += ", at the small scale"
-		}
-		of := o.Experiment == s.experiment || strings.HasSuffix(s.experiment, "-") && strings.HasPrefix(o.Experiment, s.experiment)
-		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
-			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
-			return fmt.Sprintf("%s%s: %s", why, s.cause, link)
-		}
-	}
-	return ""
-}
-
-// holds reports whether a claim holds at another point or in another outcome.
-func holds(o *result.Outcome, c *result.Judged, point string) bool {
-	for i := range o.Claims {
-		d := &o.Claims[i]
-		if d != c && d.Text == c.Text && (d.Point == point || c.Claim.Over == "mean" || c.Claim.Over == "best") && d.Claim.Note == c.Claim.Note && maps.Equal(d.Claim.At, c.Claim.At) && d.Verdict == result.Holds {
-			return true
-		}
-	}
-	return false
-}
-
-// pointsOf returns the points of a claim.
-func pointsOf(c *result.Judged) []string {
-	at, _, _ := strings.Cut(strings.TrimPrefix(c.Point, "mean of "), " (best of")
-	return strings.Split(at, "; ")
-}
-
-// alike reports whether two arms have the same values of all metrics that both
-// have with all seeds that both have, at all points of a claim.
-func alike(o *result.Outcome, c *result.Judged) bool {
-	points, found := pointsOf(c), false
-	for i := range o.Cells {
-		a := &o.Cells[i]
-		if a.Arm != c.Claim.With || !slices.Contains(points, o.PointText(a.Point)) {
-			continue
-		}
-		for k := range o.Cells {
-			b := &o.Cells[k]
-			if i == k || b.Arm != c.Claim.Than || !slices.Equal(a.Point, b.Point) {
-				continue
-			}
-			for n, seed := range a.Seeds {
-				m := slices.Index(b.Seeds, seed)
-				for metric, values := range a.Values {
-					if m < 0 {
-						break
-					}
-					other := b.Values[metric]
-					if len(other) <= m { // a register of one of the programs
-						continue
-					}
-					if values[n] != other[m] && !(math.IsNaN(float64(values[n])) && math.IsNaN(float64(other[m]))) {
-						return false
-					}
-					found = true
-				}
-			}
-		}
-	}
-	return found
-}
-
-// opposite reports whether the opposite of a claim is true, by a hundredth or more.
-func opposite(c *result.Judged) bool {
-	return c.Verdict == result.Refuted && c.Why == "" && !(c.Low > -0.01 && c.High < 0.01)
-}
-
-// idle says that hardly a flow meets a pause in the runs of a claim, with
-// either arm, or nothing. Of a claim whose opposite is true it says nothing: that
-// is not what nothing would come to.
-func idle(o *result.Outcome, c *result.Judged) string {
-	if opposite(c) || c.Claim.With == c.Claim.Than {
-		return ""
-	}
-	points := pointsOf(c)
-	why := ""
-	for i := range o.Cells {
-		l := &o.Cells[i]
-		if l.Arm != c.Claim.With && l.Arm != c.Claim.Than || !slices.Contains(points, o.PointText(l.Point)) {
-			continue
-		}
-		frames, ok := l.Mean["pause_frames"]
-		switch {
-		case ok && frames < 1 && (why == "" || why == "no port is paused there"):
-			why = "no port is paused there"
-		case ok && (frames < 1 || l.Mean["stalled_flows"] < l.Mean["flows"]/100):
-			why = "fewer than one flow in a hundred meets a pause there"
-		default:
-			return ""
-		}
-	}
-	return why
+	outcomes.Store(file, &o)
+	return &o, nil
 }
 
 // share writes a change.
