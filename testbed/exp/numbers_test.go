@@ -77,6 +77,10 @@ var sentences = []struct {
 		{"pcn-fig14-alone-paper", "fewer PAUSE frames with pcn than with timely", "", false},
 		{"pcn-fig14-alone-paper", "less average FCT with pcn than with timely", "", false},
 	}},
+	{"gen/schemes/pcn/README.md", "in groups, W1 has # % fewer PAUSE frames and a # % shorter average FCT", []quoted{
+		{"pcn-fig14-groups-paper", "fewer PAUSE frames with pcn than with timely", "workload W1", false},
+		{"pcn-fig14-groups-paper", "less average FCT with pcn than with timely", "workload W1", false},
+	}},
 	{"gen/schemes/pcn/README.md", "TIMELY has # % fewer PAUSE frames with W2 than the HPCC simulator's, as many as PCN within 10 %, and PCN's average FCT is # % shorter than with it. With the values of other papers in this code, as the paper says, it is # % shorter", []quoted{
 		{"pcn-fig14-timely", "fewer PAUSE frames with packet than with timely", "workload W2", false},
 		{"pcn-fig14-timely", "less average FCT with pcn than with packet", "workload W2", false},
