@@ -69,7 +69,7 @@ const (
 	pausesLast      = "in part pauses: without them, all flows have ended earlier with PCN"
 	leastWeight     = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, average FCT is less"
 	inPart          = "in part "
-	tenth           = "at a tenth of the load, where next to nothing waits"
+	tenth           = "at a tenth of the load, where packets hardly wait"
 	idleLinks       = "with links that are never idle while they have packets"
 	noCost          = "pauses cost nothing there: in a network without pauses, the same flows take longer"
 	neverPaused     = "in a network without pauses"
