@@ -29,6 +29,7 @@ type known struct {
 	cause                     string // after what idle says, if it is asked
 	by                        string
 	proof                     proof
+	used                      bool // set by explain
 }
 
 // A proof names the claims of an experiment that must all hold, or all be refuted,
@@ -145,7 +146,6 @@ var shown = []known{
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, go-back-n"}},
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, out-of-order"}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
-	{experiment: "rlb-fig17a", with: "presto-rlb", point: "out-of-order", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", flat: true, cause: costless, by: "rlb-fig17-order", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", point: "go-back-n", refuted: true}},
 	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: with a sample every 100 packets, as in the paper, there is a congestion tree", by: "pcn-fig2-sample"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
@@ -159,7 +159,6 @@ var shown = []known{
 	{experiment: "pcn-abstract", metric: "avg_fct_us", point: "W1", less: true, bound: true, cause: tenth, by: "pcn-fig14-bound", proof: proof{metric: "avg_fct_us", with: "pcn", point: "W1 at 0.06"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "timely", less: true, small: true, cause: inGroups, by: "pcn-fig14-groups", proof: proof{metric: "pause_frames", point: "W2"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "timely", less: true, paper: true, cause: inGroups, by: "pcn-fig14-groups", proof: proof{metric: "pause_frames", point: "W2"}},
-	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "timely", less: true, paper: true, cause: inGroups, by: "pcn-fig14-groups", proof: proof{metric: "avg_fct_us", than: "timely", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "timely", point: "W1", less: true, small: true, cause: inGroups, by: "pcn-fig14-groups", proof: proof{metric: "pause_frames", point: "W1"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", less: true, small: true, cause: groupsInPart, by: "pcn-fig14-groups", proof: proof{metric: "avg_fct_us", than: "qcn", point: "W2"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "dcqcn", less: true, small: true, cause: groupsInPart, by: "pcn-fig14-groups", proof: proof{metric: "avg_fct_us", than: "dcqcn", point: "W2"}},
@@ -186,7 +185,6 @@ var shown = []known{
 	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
 	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
-	{experiment: "pcn-abstract", metric: "avg_fct_us", than: "qcn", point: "W2", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
 	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + lastFlow, by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "pcn"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
@@ -416,7 +414,8 @@ func nearTo(c *result.Judged, paper float64) bool {
 // explain returns the cause that an experiment shows of what came out for a claim.
 func explain(o *result.Outcome, c *result.Judged) string {
 	key, metric := c.Claim.Relation()
-	for _, s := range shown {
+	for i := range shown {
+		s := &shown[i]
 		if c.Verdict == result.Holds && !s.less {
 			continue
 		}
@@ -443,17 +442,20 @@ func explain(o *result.Outcome, c *result.Judged) string {
 		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
 			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
 			if !s.bound {
+				s.used = true
 				return fmt.Sprintf("%s%s: %s", why, s.cause, link)
 			}
 			if most := s.limit(o, c); key == "less" && most != nil {
-				return fmt.Sprintf("a gain as large as the paper's is impossible: %s, the change is %s: [%s](results/%s.md)", s.cause, share(most.Effect), most.in, most.in)
+				s.used = true
+				return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](results/%s.md)", s.cause, share(most.Effect), most.in, most.in)
 			}
 		}
 	}
 	return ""
 }
 
-// A limit is a claim of another outcome whose effect no scheme can exceed.
+// A limit is a claim of another outcome whose effect schemes cannot be expected to
+// exceed.
 type limit struct {
 	*result.Judged
 	in string // the outcome
