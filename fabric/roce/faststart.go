@@ -16,9 +16,9 @@ import (
 // works with any congestion control, which takes over with the first acknowledgement
 // or notification that changes the rate (section III-A).
 //
-// ECN marks of packets sent before the rate was corrected are ignored: the postcard has
-// corrected the rate for that congestion, and congestion control would cut it once
-// more. The paper does not mention this case.
+// The paper does not say what becomes of ECN marks of packets that were sent before a
+// postcard corrected the rate. They count, as all acknowledgements do there, so that
+// congestion control may cut the rate once more, unless IgnoreEarlierMarks is set.
 type PBFS struct {
 	On       bool       `yaml:"on"`                      // flows begin with PB-FS
 	RTT      vtime.Time `yaml:"rtt"`                     // DC_RTT; zero: the longest base round trip of the network
@@ -26,6 +26,8 @@ type PBFS struct {
 	Delta    int        `yaml:"delta" limits:"1.."`      // packets per marked packet
 	Mu       float64    `yaml:"mu" limits:"0..1"`        // target utilisation
 	MinShare float64    `yaml:"min_share" limits:"0..1"` // share of the bytes of one RTT that is reserved for new flows
+	// IgnoreEarlierMarks ignores ECN marks of packets that were sent before a postcard.
+	IgnoreEarlierMarks bool `yaml:"ignore_earlier_marks"`
 }
 
 func (p *PBFS) check() (path string, err error) {
@@ -52,11 +54,10 @@ type fastStart struct {
 	answers map[uint16]float64 // latest rate reduction requested by each switch
 	silent  bool               // no more marks, since a postcard or an acknowledgement was received
 	over    bool               // congestion control has taken over
-	stale   int64              // packets below this one were sent before the rate was corrected
+	stale   int64              // marks of packets below this one are ignored
 }
 
-// stale reports whether the latest feedback is about packets sent before a postcard
-// corrected the rate.
+// stale reports whether marks that the latest feedback is about are ignored.
 func (s *sender) stale() bool { return s.pbfs != nil && s.una < s.pbfs.stale }
 
 // updated ends PB-FS once congestion control has changed the rate.
@@ -133,7 +134,9 @@ func (h *Host) postcard(ip packet.IPv4, p packet.Postcard) {
 	for _, c := range fs.answers {
 		largest = max(largest, c)
 	}
-	fs.stale = s.high
+	if fs.IgnoreEarlierMarks {
+		fs.stale = s.high
+	}
 	old := s.Rate
 	s.ctl.Restart(h.net.Now(), vtime.Rate(float64(s.Line)/largest))
 	s.repace(old)

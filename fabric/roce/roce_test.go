@@ -795,32 +795,38 @@ func TestPostcardsCountUntilTheRateIsUpdated(t *testing.T) {
 }
 
 // A postcard has corrected the rate. Notifications about packets sent before it
-// do not cut the rate again; later ones do.
-func TestNotificationsBeforeAPostcardAreIgnored(t *testing.T) {
-	w := newWire(t, func(c *Config) {
-		c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, 20*vtime.Microsecond, "dcqcn_paper"
-	})
-	a, b := w.host(1), w.host(2)
-	var before int64 // packets sent before the postcard
-	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
-		if from == a && int64(packet.BTH(f.Data[offBTH:]).PSN()) < before+200 {
-			packet.IPv4(f.Data[offIP:]).SetECN(packet.CE)
+// cut the rate again, unless ignore_earlier_marks is set; later ones do.
+func TestNotificationsBeforeAPostcard(t *testing.T) {
+	for _, ignore := range []bool{false, true} {
+		w := newWire(t, func(c *Config) {
+			c.PBFS.On, c.PBFS.RTT, c.PBFS.IgnoreEarlierMarks, c.CC.Algorithm = true, 20*vtime.Microsecond, ignore, "dcqcn_paper"
+		})
+		a, b := w.host(1), w.host(2)
+		var before int64 // packets sent before the postcard
+		w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
+			if from == a && int64(packet.BTH(f.Data[offBTH:]).PSN()) < before+200 {
+				packet.IPv4(f.Data[offIP:]).SetECN(packet.CE)
+			}
+			return true
 		}
-		return true
-	}
-	before = 1 << 20
-	o, _ := w.connect(a, b, Flow{Size: 1_000_000, Class: 3})
-	w.until(2 * vtime.Microsecond)
-	card(a, b.self.IP, 1, FirstQP, 240_000, 0, 40_000, 6000, 1000)
-	_, before = o.Packets()
-	set := o.Rate()
-	w.until(6 * vtime.Microsecond)
-	if o.CNPs() != 1 || o.Rate() != set {
-		t.Errorf("%d notifications, rate is %v, the postcard set %v", o.CNPs(), o.Rate(), set)
-	}
-	w.until(60 * vtime.Microsecond)
-	if o.CNPs() < 2 || o.Rate() >= set {
-		t.Errorf("%d notifications, rate is %v, the postcard set %v", o.CNPs(), o.Rate(), set)
+		before = 1 << 20
+		o, _ := w.connect(a, b, Flow{Size: 1_000_000, Class: 3})
+		w.until(2 * vtime.Microsecond)
+		card(a, b.self.IP, 1, FirstQP, 240_000, 0, 40_000, 6000, 1000)
+		_, before = o.Packets()
+		set := o.Rate()
+		w.until(6 * vtime.Microsecond)
+		want := set / 2
+		if ignore {
+			want = set
+		}
+		if o.CNPs() != 1 || o.Rate() != want {
+			t.Errorf("ignored %v: %d notifications, rate is %v, want %v", ignore, o.CNPs(), o.Rate(), want)
+		}
+		w.until(60 * vtime.Microsecond)
+		if o.CNPs() < 2 || o.Rate() >= set {
+			t.Errorf("%d notifications, rate is %v, the postcard set %v", o.CNPs(), o.Rate(), set)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // A known cause is why claims of an experiment do not hold, as an experiment of
-// its own shows, at the small scale unless paper or full is set.
+// its own shows, at the small scale unless paper is set.
 type known struct {
 	experiment                string // or the beginning of the names of several: "rlb-"
 	metric, with, than, point string // of the claim; any, if empty. The point has this in it
@@ -24,7 +24,6 @@ type known struct {
 	less                      bool   // of claims that hold with a smaller effect than the paper's, too
 	paper                     bool   // only of claims at the papers' scale, at which by was run, too
 	small                     bool   // only of claims at the small scale
-	full                      bool   // by was run at the papers' scale; small may be set
 	bound                     bool   // by has a limit that excludes the paper's effect: see limit
 	cause                     string // after what idle says, if it is asked
 	by                        string
@@ -78,7 +77,6 @@ const (
 	noIncasts       = "the incasts, whose rate and sizes the paper does not give: without them, the gain is as large as in the paper"
 	groupsInPart    = inPart + "how the paper's incasts are read: if all flows start in groups of 1 to 15 to one receiver, the gain is greater"
 	inFlight        = "IRN's limit of packets in flight, which the paper does not give: with that of IRN's authors, 1.4 bandwidth-delay products, the gain is as large as in the paper"
-	fullIMC10       = "the small scale and the incasts: at the paper's scale, with flows of IMC10 alone, the gain is as large as in the paper"
 	lastFlow        = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier"
 	incastQueues    = "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper"
 	incastsInPart   = inPart + "the incasts: with flows of IMC10 alone, the gain is greater"
@@ -189,10 +187,6 @@ var shown = []known{
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, less: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs", point: "IMC10"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", paper: true, cause: "the incasts: with flows of IMC10 alone, flows of 10 to 100 KB are shorter than with slow start", by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
-	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", paper: true, cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", cause: "the incasts: with flows of IMC10 alone, flows of 10 to 100 KB are shorter than with slow start", by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
-	{experiment: "pbfs-fig7", metric: "overflowed", than: "fast-start", less: true, cause: "the incasts: with flows of IMC10 alone, fewer packets are lost than with fast start", by: "pbfs-fig7-alone", proof: proof{metric: "overflowed", with: "pbfs", than: "fast-start"}},
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
 	{experiment: "clb-fig11", than: "varys", cause: "with Varys, flows use the receiver's link one after the other, whatever switches do: with Varys over CLB, flows do not stall, either", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
 	{experiment: "clb-", metric: "stalled_ratio", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
@@ -218,22 +212,19 @@ var shown = []known{
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", less: true, small: true, cause: noCost, by: "rlb-fig13-datamining-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-text", metric: "avg_fct_us", with: "letflow-rlb", less: true, bound: true, cause: neverPaused, by: "rlb-text-unpaused", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "pcn-fig12", metric: "pause_frames", than: "timely", less: true, cause: "even without any congestion control, there are fewer than 12.5 times as many PAUSE frames as with PCN: a gain as large as the paper's is impossible", by: "pcn-fig12-bound", proof: proof{metric: "pause_frames"}},
-	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us"}},
+	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", than: "timely", less: true, paper: true, cause: noIncasts, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us", than: "timely"}},
+	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", less: true, small: true, cause: noIncasts, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
+	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "slow-start", less: true, paper: true, cause: noIncasts, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "slow-start"}},
 	{experiment: "clb-fig11", metric: "avg_cct_us", than: "conga", less: true, cause: inPart + "that all flows of a coflow share the link of its receiver: with 15 receivers, the gain is greater", by: "clb-fig11-receivers", proof: proof{metric: "avg_cct_us", than: "conga"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "dcqcn", less: true, paper: true, cause: inPart + leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, paper: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs", point: "IMC10"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "hpcc-pbfs", less: true, paper: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "hpcc-pbfs", point: "IMC10"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
 	{experiment: "pbfs-fig8", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, paper: true, cause: incastsInPart, by: "pbfs-fig8-alone", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs"}},
-	{experiment: "pbfs-fig8-window", metric: "max_queue_bytes", point: "IMC10 and incast", paper: true, cause: incastsInPart, by: "pbfs-fig8-alone", proof: proof{metric: "max_queue_bytes", with: "dcqcn-pbfs"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", less: true, small: true, cause: incastsInPart, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", point: "IMC10"}},
-	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", than: "timely", less: true, small: true, full: true, cause: fullIMC10, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us", than: "timely"}},
-	{experiment: "pbfs-fig8", metric: "p95_fct_us.s", with: "dcqcn-pbfs", less: true, small: true, cause: inFlight, by: "pbfs-fig8-window", proof: proof{metric: "p95_fct_us.s", point: "and incast, limit 1.4"}},
 	{experiment: "pbfs-fig8", metric: "p95_fct_us.s", with: "dcqcn-pbfs", less: true, paper: true, cause: inFlight, by: "pbfs-fig8-window", proof: proof{metric: "p95_fct_us.s", point: "and incast, limit 1.4"}},
 	{experiment: "pbfs-fig8", metric: "max_queue_bytes", with: "dcqcn-pbfs", less: true, small: true, cause: inFlight, by: "pbfs-fig8-window", proof: proof{metric: "max_queue_bytes", point: "and incast, limit 1.4"}},
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "timely", less: true, paper: true, cause: noIncasts, by: "pcn-fig14-alone", proof: proof{metric: "pause_frames", than: "timely"}},
 	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "timely", less: true, paper: true, cause: noIncasts, by: "pcn-fig14-alone", proof: proof{metric: "avg_fct_us", than: "timely"}},
-	{experiment: "pbfs-fig7", metric: "p50_fct_us.m", than: "fast-start", less: true, small: true, cause: incastsInPart, by: "pbfs-fig7-alone", proof: proof{metric: "p50_fct_us.m", than: "fast-start"}},
 	{experiment: "plb-fig7-webserver", than: "drill", point: "go-back-n", less: true, cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 }
 
@@ -252,10 +243,7 @@ func TestGainsAreGreaterWithoutTheCause(t *testing.T) {
 				continue
 			}
 			of, by := kept(t, s.experiment, scale), kept(t, s.by, scale)
-			switch {
-			case s.full:
-				by = kept(t, s.by, scenario.Paper)
-			case by == nil:
+			if by == nil {
 				by = kept(t, s.by, scenario.Small)
 			}
 			for i := range of.Claims {
@@ -288,7 +276,7 @@ func TestCausesAreShown(t *testing.T) {
 			continue // limit compares it with the paper's effect
 		}
 		n, scale := 0, scenario.Small
-		if s.paper || s.full {
+		if s.paper {
 			scale = scenario.Paper
 		}
 		o := kept(t, s.by, scale)
@@ -327,14 +315,16 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
 		return lessGain(o, paper, c)
 	}
-	if holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)) {
-		return "go-back-N: it holds with hosts that accept packets out of order"
+	if d := holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)); d != nil {
+		return "go-back-N: it holds with hosts that accept packets out of order" + with(d)
 	}
-	if holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)) {
-		return "hosts that accept packets out of order: it holds with go-back-N"
+	if d := holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)); d != nil {
+		return "hosts that accept packets out of order: it holds with go-back-N" + with(d)
 	}
-	if paper != nil && holds(paper, c, c.Point) {
-		return "the small scale: it holds at the paper's"
+	if paper != nil {
+		if d := holds(paper, c, c.Point); d != nil {
+			return "the small scale: it holds at the paper's" + with(d)
+		}
 	}
 	if alike(o, c) {
 		return "both arms have the same results in every run: their difference had no effect"
@@ -432,7 +422,7 @@ func explain(o *result.Outcome, c *result.Judged) string {
 		by := (&result.Outcome{Experiment: s.by, Scale: scenario.Small}).File()
 		link := fmt.Sprintf("[%s](results/%s.md)", by, by)
 		switch {
-		case s.paper || s.full:
+		case s.paper:
 			by = (&result.Outcome{Experiment: s.by, Scale: scenario.Paper}).File()
 			link = fmt.Sprintf("[%s](results/%s.md)", by, by)
 		case o.Scale == scenario.Paper:
@@ -478,15 +468,23 @@ func (s *known) limit(o *result.Outcome, c *result.Judged) *limit {
 	return nil
 }
 
-// holds reports whether a claim holds at another point or in another outcome.
-func holds(o *result.Outcome, c *result.Judged, point string) bool {
+// with gives the effect of a claim for which the paper has one.
+func with(c *result.Judged) string {
+	if !c.Claim.Paper.Given {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", share(c.Effect))
+}
+
+// holds returns a claim at another point or in another outcome, nil if it does not hold there.
+func holds(o *result.Outcome, c *result.Judged, point string) *result.Judged {
 	for i := range o.Claims {
 		d := &o.Claims[i]
 		if d != c && d.Text == c.Text && (d.Point == point || c.Claim.Over == "mean" || c.Claim.Over == "best") && d.Claim.Note == c.Claim.Note && maps.Equal(d.Claim.At, c.Claim.At) && d.Verdict == result.Holds {
-			return true
+			return d
 		}
 	}
-	return false
+	return nil
 }
 
 // pointsOf returns the points of a claim.

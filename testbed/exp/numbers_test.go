@@ -103,16 +103,42 @@ var sentences = []struct {
 		{"pbfs-fig5-incast-paper", "less longest egress queue with hpcc-pbfs than with hpcc", "traffic IMC10", false},
 		{"pbfs-fig5-incast-paper", "less p95 FCT, size S with hpcc-pbfs than with hpcc", "traffic IMC10", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "With DCQCN, p95 of flows below 100 KB is then # % shorter", []quoted{
+	{"gen/schemes/pbfs/README.md", "With DCQCN, p95 of flows below 100 KB is # % shorter without them and # % with them", []quoted{
 		{"pbfs-fig5-incast-paper", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", "traffic IMC10", false},
+		{"pbfs-fig5-paper", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", "", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "the median FCT of flows of 10 to 100 KB is # % shorter than with fast start and # % shorter than with slow start, and # % fewer packets are lost", []quoted{
+	{"gen/schemes/pbfs/README.md", "the longest queue is #, # and # % shorter with DCQCN, TIMELY and HPCC (in the paper", []quoted{
+		{"pbfs-fig5-websearch", "less longest egress queue with dcqcn-pbfs than with dcqcn", "", false},
+		{"pbfs-fig5-websearch", "less longest egress queue with timely-pbfs than with timely", "", false},
+		{"pbfs-fig5-websearch", "less longest egress queue with hpcc-pbfs than with hpcc", "", false},
+	}},
+	{"gen/schemes/pbfs/README.md", "the FCT of short flows # % with DCQCN and # % with TIMELY", []quoted{
+		{"pbfs-fig5-websearch", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", "", false},
+		{"pbfs-fig5-websearch", "less p95 FCT of flows below 100 KB with timely-pbfs than with timely", "", false},
+	}},
+	{"gen/schemes/pbfs/README.md", "Average FCT is # % longer with DCQCN", []quoted{
+		{"pbfs-fig5-websearch", "less average FCT with dcqcn-pbfs than with dcqcn", "", true},
+	}},
+	{"gen/schemes/pbfs/README.md", "with DCQCN is # % shorter if they count, and average FCT # %", []quoted{
+		{"pbfs-fig5-marks", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with ignored", "", false},
+		{"pbfs-fig5-marks", "less average FCT with dcqcn-pbfs than with ignored", "", false},
+	}},
+	{"gen/schemes/pbfs/README.md", "at the paper's scale both are # and # % shorter", []quoted{
+		{"pbfs-fig5-marks-paper", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with ignored", "", false},
+		{"pbfs-fig5-marks-paper", "less average FCT with dcqcn-pbfs than with ignored", "", false},
+	}},
+	{"gen/schemes/pbfs/README.md", "With 0.5 it ends # % later", []quoted{
+		{"pbfs-incast", "more last flow of an incast or burst with share 0.5 than with dcqcn", "", true},
+	}},
+	{"gen/schemes/pbfs/README.md", "the median FCT of flows of 10 to 100 KB is # % shorter than with fast start and # % shorter than with slow start if there are no incasts, and # % fewer packets are lost", []quoted{
 		{"pbfs-fig7-alone-paper", "less median FCT, size M with pbfs than with fast-start", "buffer 2MB", false},
 		{"pbfs-fig7-alone-paper", "less median FCT, size M with pbfs than with slow-start", "buffer 2MB", false},
 		{"pbfs-fig7-alone-paper", "less packets that switches had no room for with pbfs than with fast-start", "buffer 2MB", false},
 	}},
-	{"gen/schemes/pbfs/README.md", "With the incasts flows take # % less than with fast start", []quoted{
+	{"gen/schemes/pbfs/README.md", "With the incasts flows take # % less than with fast start and # % less than with slow start, and # % fewer packets are lost", []quoted{
 		{"pbfs-fig7-paper", "less median FCT, size M with pbfs than with fast-start", "buffer 2MB", false},
+		{"pbfs-fig7-paper", "less median FCT, size M with pbfs than with slow-start", "buffer 2MB", false},
+		{"pbfs-fig7-paper", "less packets that switches had no room for with pbfs than with fast-start", "buffer 2MB", false},
 	}},
 	{"gen/schemes/pbfs/README.md", "Without incasts queues are #, # and # % shorter here, and p95 of flows below 10 KB is #, # and # % shorter", []quoted{
 		{"pbfs-fig8-alone-paper", "less longest egress queue with dcqcn-pbfs than with dcqcn", "", false},
