@@ -127,6 +127,9 @@ var sentences = []struct {
 		{"pbfs-fig5-marks-paper", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with ignored", "", false},
 		{"pbfs-fig5-marks-paper", "less average FCT with dcqcn-pbfs than with ignored", "", false},
 	}},
+	{"gen/schemes/pbfs/README.md", "p95 is # % shorter ([pbfs-fig5-rate-paper]", []quoted{
+		{"pbfs-fig5-rate-paper", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", "incasts every 5ms", false},
+	}},
 	{"gen/schemes/pbfs/README.md", "With 0.5 it ends # % later", []quoted{
 		{"pbfs-incast", "more last flow of an incast or burst with share 0.5 than with dcqcn", "", true},
 	}},
