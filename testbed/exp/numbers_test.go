@@ -119,7 +119,7 @@ var sentences = []struct {
 	{"gen/schemes/pbfs/README.md", "Average FCT is # % longer with DCQCN", []quoted{
 		{"pbfs-fig5-websearch", "less average FCT with dcqcn-pbfs than with dcqcn", "", true},
 	}},
-	{"gen/schemes/pbfs/README.md", "with DCQCN is # % shorter if they count, and average FCT # %", []quoted{
+	{"gen/schemes/pbfs/README.md", "with DCQCN is # % shorter if they count than if they are ignored, and average FCT # %", []quoted{
 		{"pbfs-fig5-marks", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with ignored", "", false},
 		{"pbfs-fig5-marks", "less average FCT with dcqcn-pbfs than with ignored", "", false},
 	}},
