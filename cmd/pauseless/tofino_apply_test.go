@@ -137,6 +137,15 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 		want(text, code, "- pipe.port_number ingress_port=156 -> is_port port=4", "+ port_number ingress_port=4 -> is_port(port=4)")
 	}
 	want(text, code, "~ clone 1000 -> 68/1, 196/1", "+ $pre.node $MULTICAST_NODE_ID=33768 -> $DEV_PORT=[68 196]", "+ $pre.mgid $MGID=33768")
+	// Without PFC between switches.
+	wedges := network
+	network = filepath.Join(t.TempDir(), "hosts-only.yaml")
+	if err := os.WriteFile(network, []byte(strings.Replace(tofinoNetwork, "xoff: 256KB", "xoff: 256KB, hosts_only: true", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	text, code = apply("--dry-run", "--diff")
+	want(text, code, "2 entries to be written", "~ $PORT $DEV_PORT=148 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=0", "~ $PORT $DEV_PORT=156 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=0")
+	network = wedges
 	text, code = apply("--panel", "3=4/0")
 	if code == 0 || !strings.Contains(text, "ports 3 and 4 of l1 are both") {
 		t.Errorf("exit code %d: %s", code, text)

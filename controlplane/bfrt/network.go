@@ -51,7 +51,7 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 			return nil, fmt.Errorf("port %d of %s: %w", p, n.Name, err)
 		}
 		port := Port{Port: ports[p], Speed: speed, FEC: fec}
-		if !pfc.Off {
+		if t.Pauses(link) {
 			port.PFC = 1 << class
 		}
 		list = append(list, Wanted{Pipe: PipeAll, Entry: port.entry()})
@@ -61,6 +61,9 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 	}
 	for p := 1; p <= len(n.Ports); p++ {
 		link := &t.Links[n.Ports[p-1].Link]
+		if !t.Pauses(link) {
+			continue
+		}
 		xoff := pfc.XOFF
 		if a := t.AlphaFor(link); a > 0 { // of a busy switch
 			xoff = vtime.Size(float64(t.Switch.Buffer) * a / (1 + a))

@@ -266,5 +266,7 @@ func (c *SwitchConfig) check(r *reporter) {
 		r.errorf("switch.pfc.xoff", "xoff is %v, must be above zero and below the buffer's %v", p.XOFF, c.Buffer)
 	} else if p.Alpha < 0 || p.Alpha > 64 {
 		r.errorf("switch.pfc.alpha", "alpha is %g, must be from 0 to 64", p.Alpha)
+	} else if p.HostsOnly && p.Alpha > 0 {
+		r.errorf("switch.pfc.hosts_only", "hosts_only needs a static threshold: set xoff, without alpha or mmu")
 	}
 }

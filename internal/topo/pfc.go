@@ -130,6 +130,12 @@ func (t *Topology) DropAdvice(maxFrame int) string {
 	return "the headroom is sufficient for the links, so a PAUSE was lost or late (check the scenario's faults), or the program recirculates packets more than 1000 times"
 }
 
+// Pauses reports whether the sender on a link is ever paused by a switch.
+func (t *Topology) Pauses(l *Link) bool {
+	between := t.Nodes[l.A.Node].Kind == Switch && t.Nodes[l.B.Node].Kind == Switch
+	return !t.Switch.PFC.Off && !(between && t.Switch.PFC.HostsOnly)
+}
+
 // AlphaFor returns the share of the free buffer at which the sender on a link is
 // paused, or zero if the threshold is static. With AlphaByRate the share doubles
 // for every doubling of the link's rate above that of the slowest host's link, up

@@ -139,6 +139,10 @@ type Recirculation struct {
 // and priority.
 type PFC struct {
 	Off bool `yaml:"off"` // no PFC: the buffer overflows
+	// HostsOnly makes switches pause hosts, but not each other. It shows what pauses
+	// between switches cost. The buffer must be large enough for the packets that
+	// then wait, and the threshold static.
+	HostsOnly bool `yaml:"hosts_only"`
 	// XOFF is the ingress queue length at which the sender is paused. If Alpha is
 	// set, the threshold is dynamic instead: Alpha times the free part of the
 	// buffer.

@@ -49,10 +49,11 @@ func TestLeafSpinePortsAndAddresses(t *testing.T) {
 func TestMistakesInTheFile(t *testing.T) {
 	for in, want := range map[string]string{
 		"name: x": "t.yaml:1:1: no network",
-		"leaf_spine: {leaves: 0, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}":                                          "t.yaml:1:22: leaves is 0",
-		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, delay: 1us}":                                                       "t.yaml:1:13: rate of the host links is missing",
-		strings.Replace(demo, "l1:", "l9:", 1):                                                                                    `no switch is called "l9"`,
-		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nswitch: {buffer: 1KB, pfc: {xoff: 2KB}}": "t.yaml:2:35: xoff is 2KB",
+		"leaf_spine: {leaves: 0, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}":                                                  "t.yaml:1:22: leaves is 0",
+		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, delay: 1us}":                                                               "t.yaml:1:13: rate of the host links is missing",
+		strings.Replace(demo, "l1:", "l9:", 1):                                                                                            `no switch is called "l9"`,
+		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nswitch: {buffer: 1KB, pfc: {xoff: 2KB}}":         "t.yaml:2:35: xoff is 2KB",
+		"leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}\nswitch: {pfc: {alpha: 0.125, hosts_only: true}}": "t.yaml:2:42: hosts_only needs a static threshold: set xoff",
 	} {
 		if _, err := Parse("t.yaml", []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", in, err, want)

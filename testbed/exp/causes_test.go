@@ -73,6 +73,8 @@ const (
 	idleLinks       = "with links that are never idle while they have packets"
 	noCost          = "pauses cost nothing there: in a network without pauses, the same flows take longer"
 	neverPaused     = "in a network without pauses"
+	hostsPaused     = "in a network whose switches pause hosts, but not each other"
+	noCostHosts     = "pauses between switches cost nothing there: in a network whose switches pause hosts, but not each other, the same flows take longer"
 	inGroups        = "how the paper's incasts are read: if all flows start in groups of 1 to 15 to one receiver, the gain is as large as in the paper"
 	noIncasts       = "the incasts, whose rate and sizes the paper does not give: without them, the gain is as large as in the paper"
 	groupsInPart    = inPart + "how the paper's incasts are read: if all flows start in groups of 1 to 15 to one receiver, the gain is greater"
@@ -143,8 +145,10 @@ var shown = []known{
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, go-back-n"}},
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, out-of-order"}},
+	{experiment: "rlb-fig17a", point: "out-of-order", less: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "out-of-order"}},
+	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", small: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "go-back-n"}},
+	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", paper: true, cause: noCostHosts, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", with: "presto-hosts-only", point: "go-back-n", refuted: true}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
-	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", flat: true, cause: costless, by: "rlb-fig17-order", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", point: "go-back-n", refuted: true}},
 	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: with a sample every 100 packets, as in the paper, there is a congestion tree", by: "pcn-fig2-sample"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
@@ -307,30 +311,28 @@ func TestCausesAreShown(t *testing.T) {
 const (
 	notKnown      = "not known"
 	openWithPaper = "open: the interval has the paper's effect in it"
+	smallInPaper  = "no difference to explain: the interval has the paper's effect in it, which is less than the 10 % that count as a gain"
 )
 
 // cause says why a claim does not hold, as far as an experiment shows it. One
 // that does not hold with go-back-N, or at the small scale, and does if nothing
-// but that is changed, shows it by itself.
+// but that is changed, shows it by itself. If the effect there is less than half of
+// the paper's, it explains the sign alone, and another experiment's cause is better.
 func cause(o, paper *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
 		return lessGain(o, paper, c)
 	}
-	if d := holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)); d != nil {
-		return "go-back-N: it holds with hosts that accept packets out of order" + with(d)
-	}
-	if d := holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)); d != nil {
-		return "hosts that accept packets out of order: it holds with go-back-N" + with(d)
-	}
-	if paper != nil {
-		if d := holds(paper, c, c.Point); d != nil {
-			return "the small scale: it holds at the paper's" + with(d)
-		}
-	}
-	if alike(o, c) {
+	why, d := changed(o, paper, c)
+	switch {
+	case why != "" && half(d):
+		return why
+	case why == "" && alike(o, c):
 		return "both arms have the same results in every run: their difference had no effect"
 	}
-	if why := explain(o, c); why != "" {
+	if other := explain(o, c); other != "" {
+		return other
+	}
+	if why != "" {
 		return why
 	}
 	switch paper := c.Claim.Paper; {
@@ -338,8 +340,33 @@ func cause(o, paper *result.Outcome, c *result.Judged) string {
 		return ""
 	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
 		return openWithPaper
+	case c.Verdict == result.Refuted && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
+		return smallInPaper
 	}
 	return notKnown
+}
+
+// changed returns with which other hosts or scale a claim holds, and the claim there;
+// "" if with none.
+func changed(o, paper *result.Outcome, c *result.Judged) (string, *result.Judged) {
+	if d := holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)); d != nil {
+		return "go-back-N: it holds with hosts that accept packets out of order" + with(d), d
+	}
+	if d := holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)); d != nil {
+		return "hosts that accept packets out of order: it holds with go-back-N" + with(d), d
+	}
+	if paper != nil {
+		if d := holds(paper, c, c.Point); d != nil {
+			return "the small scale: it holds at the paper's" + with(d), d
+		}
+	}
+	return "", nil
+}
+
+// half reports whether the effect of a claim is at least half of the paper's, if that
+// has one.
+func half(c *result.Judged) bool {
+	return !c.Claim.Paper.Given || math.Abs(float64(c.Effect)) >= math.Abs(c.Claim.Paper.Change)/2
 }
 
 // lessGain says by how many points the effect of a claim that holds is less than the

@@ -170,6 +170,12 @@ var sentences = []struct {
 	{"gen/schemes/rlb/README.md", "but the average is # % longer", []quoted{
 		{"rlb-fig12-incast", "less average FCT with rlb-letflow than with letflow", "nic go-back-n", true},
 	}},
+	{"gen/schemes/rlb/README.md", "recirculation makes it # % shorter over Presto", []quoted{
+		{"rlb-fig17a-paper", "less p99 FCT with presto-rlb than with presto-rlb-no-recirculation", "nic out-of-order", false},
+	}},
+	{"gen/schemes/rlb/README.md", "p99 with Presto is # % shorter than with RLB without recirculation", []quoted{
+		{"rlb-fig17a-bound-paper", "less p99 FCT with presto-hosts-only than with presto-rlb-no-recirculation", "nic out-of-order", false},
+	}},
 }
 
 // Numbers in the sentences of pages are those of docs/results. `make golden`

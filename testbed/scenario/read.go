@@ -401,6 +401,10 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 			return
 		}
 	}
+	if c.net != nil && c.net.Switch.PFC.HostsOnly && p.Choice("pfc") == "emulated" {
+		f.Errorf("profile", "profile %s emulates PFC and pauses switches, too: use one with pfc: native, or remove switch.pfc.hosts_only", p.Name)
+		return
+	}
 	if c.net != nil && !c.net.Switch.PFC.Off && c.net.Switch.PFC.Alpha == 0 {
 		if err := p.CheckOn(c.net.Switch.PFC.XOFF); err != nil {
 			blame(f, c, p, err)

@@ -256,6 +256,9 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	if th.Resume == 0 {
 		th.Resume = topo.DefaultResume(topo.MaxFrame)
 	}
+	if !t.Pauses(l) {
+		th.XOFF = t.Switch.Buffer // no queue is as long
+	}
 	return th
 }
 

@@ -42,50 +42,83 @@ func TestOneFlowControlAtATime(t *testing.T) {
 	}
 }
 
+// converge returns a network, and the results of flows of 1 MB from all its hosts to
+// one of them, which must end within 5 ms.
+func converge(t *testing.T, file, to string) (*topo.Topology, *fabric.Results) {
+	t.Helper()
+	net, err := topo.Parse("t.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := program.Load("ecmp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Fit(p, net)
+	prog, err := program.Build(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(context.Background(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var flows []fabric.Flow
+	for _, h := range net.Hosts() {
+		if net.Nodes[h].Name != to {
+			flows = append(flows, fabric.Flow{Src: h, Dst: net.NodeByName(to).ID, Size: 1_000_000, Class: 3})
+		}
+	}
+	if err := l.Fabric.AddFlows(flows); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Fabric.RunUntil(context.Background(), 5*vtime.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if !l.Fabric.Done() {
+		t.Errorf("%s: flows did not end", file)
+	}
+	return net, l.Fabric.Results()
+}
+
 // With dynamic thresholds the topology's resume offset had no effect. A larger
 // offset makes fewer and longer pauses; four senders to one take the same time.
 func TestResumeCountsForDynamicThresholds(t *testing.T) {
 	run := func(pfc string) (pauses uint64) {
-		net, err := topo.Parse("t.yaml", []byte("graph: {rate: 40Gbps, delay: 1us, switches: [{name: s}], hosts: [{name: h, count: 5, on: s}]}\nswitch: {buffer: 2MB, pfc: "+pfc+"}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := program.Load("ecmp")
-		if err != nil {
-			t.Fatal(err)
-		}
-		program.Fit(p, net)
-		prog, err := program.Build(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := Open(context.Background(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		var flows []fabric.Flow
-		for _, h := range net.Hosts()[:4] {
-			flows = append(flows, fabric.Flow{Src: h, Dst: net.Hosts()[4], Size: 1_000_000, Class: 3})
-		}
-		if err := l.Fabric.AddFlows(flows); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Fabric.RunUntil(context.Background(), 2*vtime.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-		r := l.Fabric.Results()
+		_, r := converge(t, "graph: {rate: 40Gbps, delay: 1us, switches: [{name: s}], hosts: [{name: h, count: 5, on: s}]}\nswitch: {buffer: 2MB, pfc: "+pfc+"}", "h5")
 		for _, port := range r.Ports {
 			pauses += port.Pauses
 		}
-		if !l.Fabric.Done() || pauses == 0 {
-			t.Errorf("%s: done is %v, %d pauses", pfc, l.Fabric.Done(), pauses)
+		if pauses == 0 {
+			t.Errorf("%s: no pauses", pfc)
 		}
 		return pauses
 	}
 	few, many := run("{alpha: 0.125, resume: 100KB}"), run("{alpha: 0.125}")
 	if few*5 > many {
 		t.Errorf("%d pauses with a resume offset of 100 KB, %d with two frames", few, many)
+	}
+}
+
+// With hosts_only, switches pause hosts, but not each other.
+func TestPausesOfHostsOnly(t *testing.T) {
+	run := func(pfc string) (hosts, switches uint64) {
+		net, r := converge(t, "graph: {rate: 40Gbps, delay: 1us, switches: [{name: a}, {name: b}], links: [{a: a, b: b}], hosts: [{name: h, count: 6, on: a}, {name: s, count: 4, on: b}]}\nswitch: {buffer: 30MB, pfc: "+pfc+"}", "s1")
+		for _, port := range r.Ports {
+			if net.Nodes[port.Node].Kind == topo.Host {
+				hosts += port.Pauses
+			} else {
+				switches += port.Pauses
+			}
+		}
+		return hosts, switches
+	}
+	if hosts, switches := run("{xoff: 50KB}"); hosts == 0 || switches == 0 {
+		t.Errorf("without it hosts were paused %d times, and switches %d times", hosts, switches)
+	}
+	if hosts, switches := run("{xoff: 50KB, hosts_only: true}"); hosts == 0 || switches != 0 {
+		t.Errorf("hosts were paused %d times, and switches %d times", hosts, switches)
 	}
 }
 
