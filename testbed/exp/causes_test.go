@@ -66,7 +66,7 @@ const (
 	deadlocks       = "how fast DCQCN increases rates after a reduction: with half of the links between switches, where deadlocks are common, it deadlocks in more runs with 100 Mb/s every 25 us instead of 40 Mb/s every 55 us"
 	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
 	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
-	pausesLast      = "in part pauses: without them, all flows have ended earlier with PCN"
+	lineRate        = "flows start at line rate, as the paper has it, and PCN reduces older flows to what then arrives of them: if all begin with slow start, "
 	leastWeight     = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, average FCT is less"
 	inPart          = "in part "
 	tenth           = "at a tenth of the load, where packets hardly wait"
@@ -79,7 +79,6 @@ const (
 	noIncasts       = "the incasts, whose rate and sizes the paper does not give: without them, the gain is as large as in the paper"
 	groupsInPart    = inPart + "how the paper's incasts are read: if all flows start in groups of 1 to 15 to one receiver, the gain is greater"
 	inFlight        = "IRN's limit of packets in flight, which the paper does not give: with that of IRN's authors, 1.4 bandwidth-delay products, the gain is as large as in the paper"
-	lastFlow        = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the last flow ends earlier"
 	incastQueues    = "the incasts, which have the longest queue with and without PB-FS: with flows of IMC10 alone, the longest queue is as much shorter as in the paper"
 	incastsInPart   = inPart + "the incasts: with flows of IMC10 alone, the gain is greater"
 	growthStalls    = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, fewer flows stall than with CLB"
@@ -148,12 +147,13 @@ var shown = []known{
 	{experiment: "rlb-fig17a", point: "out-of-order", less: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "out-of-order"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", small: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "go-back-n"}},
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", paper: true, cause: noCostHosts, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", with: "presto-hosts-only", point: "go-back-n", refuted: true}},
-	{experiment: "rlb-fig17a", with: "hermes-rlb", cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
+	{experiment: "rlb-fig17a", with: "hermes-rlb", small: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
+	{experiment: "rlb-fig17a", with: "hermes-rlb", paper: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
 	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: with a sample every 100 packets, as in the paper, there is a congestion tree", by: "pcn-fig2-sample"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "qcn", cause: samples, by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", than: "qcn", point: "Web Search"}},
-	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", cause: "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, its flows take longer on average", by: "pcn-fig14-rise-qcn", proof: proof{metric: "avg_fct_us", with: "dcqcn-quick", than: "dcqcn"}},
+	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", small: true, cause: "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, its flows take longer on average", by: "pcn-fig14-rise-qcn", proof: proof{metric: "avg_fct_us", with: "dcqcn-quick", than: "dcqcn"}},
 	{experiment: "pcn-fig14-w1", metric: "completion_us", flat: true, less: true, bound: true, cause: idleLinks, by: "pcn-fig14-bound", proof: proof{metric: "completion_us", with: "links", point: "W1"}},
 	{experiment: "pcn-fig14-w2", metric: "completion_us", flat: true, less: true, bound: true, cause: idleLinks, by: "pcn-fig14-bound", proof: proof{metric: "completion_us", with: "links", point: "W2"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", less: true, bound: true, cause: tenth, by: "pcn-fig14-bound", proof: proof{metric: "avg_fct_us", with: "pcn", point: "W2 at 0.06"}},
@@ -183,12 +183,13 @@ var shown = []known{
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "there are no warnings, so that RLB's only effect is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: "in part w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less, but longer than with QCN", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: pausesLast, by: "pcn-fig14-unpaused", proof: proof{metric: "completion_us", than: "pcn"}},
+	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: inPart + "that " + lineRate + "the 99th percentile is less, but longer than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", than: "pcn", point: "W1"}},
+	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", small: true, cause: lineRate + "the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", than: "qcn-slow", point: "W1"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", paper: true, cause: lineRate + "all have ended earlier than with QCN", by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "qcn-slow", point: "W1"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + "that " + lineRate + "all have ended earlier, but not earlier than with DCQCN", by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "pcn", point: "W1"}},
+	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", paper: true, cause: lineRate + "average FCT is less than DCQCN's", by: "pcn-fig14-start", proof: proof{metric: "avg_fct_us", than: "dcqcn-slow", point: "W1"}},
+	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + "that " + lineRate + "all have ended earlier, but not earlier than with DCQCN", by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "pcn", point: "W2"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + lastFlow, by: "pcn-fig14-weight-w2", proof: proof{metric: "completion_us", than: "pcn"}},
-	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", cause: "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, the 99th percentile is less", by: "pcn-fig14-weight", proof: proof{metric: "p99_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, less: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs", point: "IMC10"}},
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},

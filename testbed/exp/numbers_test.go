@@ -89,6 +89,12 @@ var sentences = []struct {
 	{"gen/schemes/pcn/README.md", "with 1/16 it is # % less", []quoted{
 		{"pcn-fig14-weight-paper", "less p99 FCT with w_min 1/16 than with pcn", "", false},
 	}},
+	{"gen/schemes/pcn/README.md", "PCN has # % fewer PAUSE frames with W1, and all flows have ended # % earlier; average FCT is then # % shorter than with DCQCN, and # % with W2", []quoted{
+		{"pcn-fig14-start-paper", "fewer PAUSE frames with pcn-slow than with pcn", "workload W1", false},
+		{"pcn-fig14-start-paper", "less time until the last judged flow has ended with pcn-slow than with pcn", "workload W1", false},
+		{"pcn-fig14-start-paper", "less average FCT with pcn-slow than with dcqcn-slow", "workload W1", false},
+		{"pcn-fig14-start-paper", "less average FCT with pcn-slow than with dcqcn-slow", "workload W2", false},
+	}},
 	{"gen/schemes/pbfs/README.md", "the last of 40 flows ends # % later than with DCQCN alone", []quoted{
 		{"pbfs-incast", "more last flow of an incast or burst with pbfs than with dcqcn", "", true},
 	}},
