@@ -230,6 +230,27 @@ func TestOneFlowControlAtATime(t *testing.T) {
 	}
 }
 
+// Processes do not know hosts_only.
+func TestHostsOnlyIsAWarning(t *testing.T) {
+	net := parse(t, pair+"\nswitch: {pfc: {hosts_only: true}}")
+	plan, err := local.New(net, local.Options{Kind: local.SoftSwitch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := gen.Builtin("drill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := local.Build(p, net, plan.Kind, plan.Scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "warning: switch.pfc.hosts_only is ignored"
+	if text := (&local.Lab{Plan: plan, Program: program}).Differences(); !strings.Contains(text, want) {
+		t.Errorf("got %q, want %q", text, want)
+	}
+}
+
 // The recirculation port is that of the topology, slower by the scale, or that of
 // the program; RLB's program computes with its rate. What BMv2 cannot do is a warning.
 func TestRecirculationOfTheTopology(t *testing.T) {

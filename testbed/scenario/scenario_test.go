@@ -204,6 +204,7 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		{"rlb-drill]", "drill, rlb-drill]\nset: {red.a: 1KB}", "small.yaml:7:14: no parameter is called \"red.a\" [invalid]"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
 		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill does not support the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
+		{"60KB}}\nprofiles: [rlb-drill]", "60KB, hosts_only: true}}\nprofiles: [drill-bmv2]", "small.yaml:6:12: profile drill-bmv2 emulates PFC and pauses switches, too: use one with pfc: native"},
 		{"buffer: 2MB", "buffer: 90KB", "small.yaml:5:20: switch l1: headroom and reserve of all ports take 99540B of a buffer of 90KB: it must"},
 		{"until:", "paths: {h9: 1}\nuntil:", "no host is called \"h9\""},
 		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},

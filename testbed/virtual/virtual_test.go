@@ -43,7 +43,7 @@ func TestOneFlowControlAtATime(t *testing.T) {
 }
 
 // converge returns a network, and the results of flows of 1 MB from all its hosts to
-// one of them, which must end within 5 ms.
+// one of them, which must end within 2 ms.
 func converge(t *testing.T, file, to string) (*topo.Topology, *fabric.Results) {
 	t.Helper()
 	net, err := topo.Parse("t.yaml", []byte(file))
@@ -73,7 +73,7 @@ func converge(t *testing.T, file, to string) (*topo.Topology, *fabric.Results) {
 	if err := l.Fabric.AddFlows(flows); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Fabric.RunUntil(context.Background(), 5*vtime.Millisecond); err != nil {
+	if err := l.Fabric.RunUntil(context.Background(), 2*vtime.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	if !l.Fabric.Done() {
@@ -104,7 +104,7 @@ func TestResumeCountsForDynamicThresholds(t *testing.T) {
 // With hosts_only, switches pause hosts, but not each other.
 func TestPausesOfHostsOnly(t *testing.T) {
 	run := func(pfc string) (hosts, switches uint64) {
-		net, r := converge(t, "graph: {rate: 40Gbps, delay: 1us, switches: [{name: a}, {name: b}], links: [{a: a, b: b}], hosts: [{name: h, count: 6, on: a}, {name: s, count: 4, on: b}]}\nswitch: {buffer: 30MB, pfc: "+pfc+"}", "s1")
+		net, r := converge(t, "graph: {rate: 40Gbps, delay: 1us, switches: [{name: a}, {name: b}], links: [{a: a, b: b}], hosts: [{name: h, count: 4, on: a}, {name: s, count: 3, on: b}]}\nswitch: {buffer: 30MB, pfc: "+pfc+"}", "s1")
 		for _, port := range r.Ports {
 			if net.Nodes[port.Node].Kind == topo.Host {
 				hosts += port.Pauses
