@@ -67,6 +67,7 @@ const (
 	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
 	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
 	lineRate        = "flows start at line rate, as the paper has it, and PCN reduces older flows to what then arrives of them: if all begin with slow start, "
+	asLate          = "the last flow ends when it does with DCQCN, within 15 %"
 	leastWeight     = "w_min, by which PCN keeps flows below their receiving rates: with 1/16 instead of 1/128, average FCT is less"
 	inPart          = "in part "
 	tenth           = "at a tenth of the load, where packets hardly wait"
@@ -186,9 +187,9 @@ var shown = []known{
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: inPart + "that " + lineRate + "the 99th percentile is less, but longer than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", than: "pcn", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", small: true, cause: lineRate + "the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", than: "qcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "qcn", paper: true, cause: lineRate + "all have ended earlier than with QCN", by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "qcn-slow", point: "W1"}},
-	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + "that " + lineRate + "all have ended earlier, but not earlier than with DCQCN", by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "pcn", point: "W1"}},
+	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: lineRate + asLate, by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "dcqcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", paper: true, cause: lineRate + "average FCT is less than DCQCN's", by: "pcn-fig14-start", proof: proof{metric: "avg_fct_us", than: "dcqcn-slow", point: "W1"}},
-	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: inPart + "that " + lineRate + "all have ended earlier, but not earlier than with DCQCN", by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "pcn", point: "W2"}},
+	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: lineRate + asLate, by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "dcqcn-slow", point: "W2"}},
 	{experiment: "pcn-fig14-w2", metric: "avg_fct_us", than: "qcn", paper: true, cause: leastWeight, by: "pcn-fig14-weight-w2", proof: proof{metric: "avg_fct_us", than: "pcn"}},
 	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, less: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs", point: "IMC10"}},
