@@ -18,8 +18,9 @@ type QCN struct {
 
 func (p QCN) or(base QCN) QCN { return overlay(p, base) }
 
-// QCNDefaults returns the standard's parameters with the increments of the
-// DCQCN authors' simulator.
+// QCNDefaults returns the standard's parameters, but for the timer, which is that of
+// the DCQCN authors' simulator. The standard's is 15 ms (rpgTimeReset); what it does
+// is in docs/results/pcn-fig14-timer.md.
 func QCNDefaults(vtime.Rate) QCN {
 	return QCN{
 		Gd: 1.0 / 128, ByteCounter: 150 * vtime.KB, RiseTimer: 1500 * vtime.Microsecond,

@@ -95,6 +95,10 @@ var sentences = []struct {
 		{"pcn-fig14-start-paper", "less average FCT with pcn-slow than with dcqcn-slow", "workload W1", false},
 		{"pcn-fig14-start-paper", "less average FCT with pcn-slow than with dcqcn-slow", "workload W2", false},
 	}},
+	{"gen/schemes/pcn/README.md", "all flows with W2 have ended # % earlier with PCN than with QCN, and average FCT is # % shorter", []quoted{
+		{"pcn-fig14-timer-paper", "less time until the last judged flow has ended with pcn than with qcn-15ms", "workload W2", false},
+		{"pcn-fig14-timer-paper", "less average FCT with pcn than with qcn-15ms", "workload W2", false},
+	}},
 	{"gen/schemes/pbfs/README.md", "the last of 40 flows ends # % later than with DCQCN alone", []quoted{
 		{"pbfs-incast", "more last flow of an incast or burst with pbfs than with dcqcn", "", true},
 	}},
