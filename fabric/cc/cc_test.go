@@ -220,7 +220,7 @@ func TestDCQCNPaperRecoversByHalves(t *testing.T) {
 // A flow whose rate a postcard has lowered, and that is never marked, recovers
 // to the line rate. Before, its rate never rose, because no timer ran.
 func TestRestartedRatesRise(t *testing.T) {
-	for name, within := range map[string]vtime.Time{"dcqcn": vtime.Second, "dcqcn_paper": vtime.Second, "qcn": 20 * vtime.Second} {
+	for name, within := range map[string]vtime.Time{"dcqcn": vtime.Second, "dcqcn_paper": vtime.Second, "qcn": 200 * vtime.Second} {
 		ctl, f, c := start(t, Config{Algorithm: name})
 		ctl.Restart(0, vtime.Gbps)
 		c.until(10 * vtime.Millisecond)
@@ -807,7 +807,11 @@ func TestQCNFallsByFeedbackAndRises(t *testing.T) {
 		t.Errorf("rate is %v after the byte counter, want %v", f.Rate, want)
 	}
 	was = f.Rate
-	c.until(1500 * vtime.Microsecond)
+	c.until(14 * vtime.Millisecond)
+	if f.Rate != was {
+		t.Errorf("rate is %v before the timer, want %v", f.Rate, was)
+	}
+	c.until(15 * vtime.Millisecond) // ieee8021CnRpgTimeReset
 	if want := (was + line) / 2; f.Rate != want {
 		t.Errorf("rate is %v after the timer, want %v", f.Rate, want)
 	}

@@ -18,12 +18,12 @@ type QCN struct {
 
 func (p QCN) or(base QCN) QCN { return overlay(p, base) }
 
-// QCNDefaults returns the standard's parameters, but for the timer, which is that of
-// the DCQCN authors' simulator. The standard's is 15 ms (rpgTimeReset); what it does
-// is in docs/results/pcn-fig14-timer.md.
+// QCNDefaults returns the standard's parameters (IEEE8021-CN-MIB, ieee8021CnRpgTimeReset and its
+// neighbours). The DCQCN authors' simulator has a timer of 1.5 ms; what that changes is
+// in docs/results/pcn-fig14-timer.md.
 func QCNDefaults(vtime.Rate) QCN {
 	return QCN{
-		Gd: 1.0 / 128, ByteCounter: 150 * vtime.KB, RiseTimer: 1500 * vtime.Microsecond,
+		Gd: 1.0 / 128, ByteCounter: 150 * vtime.KB, RiseTimer: 15 * vtime.Millisecond,
 		FastRecovery: 5, AI: 5 * vtime.Mbps, HAI: 50 * vtime.Mbps,
 	}
 }
