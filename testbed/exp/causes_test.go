@@ -127,7 +127,7 @@ var shown = []known{
 	{experiment: "pcn-fig12", metric: "pause_frames", than: "dcqcn", small: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "figure 12"}},
 	{experiment: "pcn-fig12", metric: "pause_frames", than: "dcqcn", paper: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "figure 12"}},
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "dcqcn", small: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W1"}},
-	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "dcqcn", paper: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W1"}},
+	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "dcqcn", paper: true, cause: laterMarks + ", PCN has fewer PAUSE frames than DCQCN", by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W1"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", small: true, cause: markedGroups, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "groups of W2"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", paper: true, cause: markedGroups, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "groups of W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", small: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},

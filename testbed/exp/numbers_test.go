@@ -73,6 +73,9 @@ var sentences = []struct {
 		{"pcn-fig14-marks", "fewer PAUSE frames with pcn than with dcqcn-late", "traffic W2", false},
 		{"pcn-fig14-marks", "fewer PAUSE frames with pcn than with dcqcn-late", "traffic figure 12", false},
 	}},
+	{"gen/schemes/pcn/README.md", "with W1, PCN then has # % fewer PAUSE frames", []quoted{
+		{"pcn-fig14-marks-paper", "fewer PAUSE frames with pcn than with dcqcn-late", "traffic W1", false},
+	}},
 	{"gen/schemes/pcn/README.md", "Average FCT with W1 is # % shorter", []quoted{
 		{"pcn-fig14-marks", "less average FCT with pcn than with dcqcn-late", "traffic W1", false},
 	}},

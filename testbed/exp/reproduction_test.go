@@ -97,8 +97,8 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 	var claims strings.Builder
 	var causes struct{ shown, open, unknown int }
 	var gains struct{ near, more, shown, unknown int } // of figures' claims with an effect in the paper that hold
-	sums := make(map[string]*[4]tally)                       // of claims, by paper: see column
-	var papers []string                                      // in the order of the experiments
+	sums := make(map[string]*[4]tally)                 // of claims, by paper: see column
+	var papers []string                                // in the order of the experiments
 	for _, name := range Names() {
 		s, err := Load(name)
 		if err != nil {
