@@ -82,7 +82,8 @@ const (
 	incastsAndScale = "the incasts, whose rate and sizes the paper does not give, and the small scale: without them, and at the paper's scale, the gain is as large as in the paper"
 	growthStalls    = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, fewer flows stall than with CLB"
 	marked          = laterMarks + ", the gain is as large as in the paper"
-	markedGroups    = laterMarks + ", and if all flows start in groups of 1 to 15 to one receiver, the gain is as large as in the paper"
+	markedMore      = laterMarks + ", the gain is at least as large as in the paper"
+	markedGroups    = laterMarks + ", and if all flows start in groups of 1 to 15 to one receiver, the gain is at least as large as in the paper"
 	laterMarks      = "the queue lengths at which DCQCN's switches mark packets, which the paper does not give: with those of the DCQCN authors' simulator, 40 and 1000 packets, and at most 1 % of packets marked between them"
 )
 
@@ -130,8 +131,8 @@ var shown = []known{
 	{experiment: "pcn-fig14-w1", metric: "pause_frames", than: "dcqcn", paper: true, cause: laterMarks + ", PCN has fewer PAUSE frames than DCQCN", by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W1"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", small: true, cause: markedGroups, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "groups of W2"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "dcqcn", paper: true, cause: markedGroups, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "groups of W2"}},
-	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", small: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},
-	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", paper: true, cause: marked, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},
+	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", small: true, cause: markedMore, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},
+	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", paper: true, cause: markedMore, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
 	{experiment: "plb-", idle: true, less: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
@@ -241,8 +242,8 @@ var shown = []known{
 	{experiment: "plb-fig7-webserver", than: "drill", point: "go-back-n", less: true, cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 }
 
-// Where a cause is that with something else a gain is as large as the paper's, the
-// experiment's effect must be so.
+// Where a cause is that with something else a gain is as large as the paper's, or at
+// least as large, the experiment's effect must be so.
 func TestGainsAreAsLargeWithoutTheCause(t *testing.T) {
 	for _, s := range shown {
 		if !strings.Contains(s.cause, "as large as in the paper") && s.cause != incastQueues {
@@ -273,7 +274,7 @@ func TestGainsAreAsLargeWithoutTheCause(t *testing.T) {
 					n++
 					there := *d
 					there.Claim.Paper = c.Claim.Paper
-					if pointsLess(&there) > 0 {
+					if pointsLess(&there) > 0 || !strings.Contains(s.cause, "at least as large") && !near(&there) {
 						t.Errorf("%s is named as a cause of %q of %s, %v, but has %v", by.File(), c.Text, of.File(), c.Effect, d.Effect)
 					}
 				}
