@@ -70,12 +70,12 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 		}
 		resume := pfc.Resume
 		if resume == 0 {
-			resume = topo.DefaultResume(maxFrame)
+			resume = t.Frames.DefaultResume()
 		}
 		entries, err := c.lossless(ctx, Lossless{
 			Port: ports[p], Pipe: ports[p] / manifest.TofinoPipePorts, Class: class, Group: p,
-			Guaranteed: cells(max(pfc.Reserve, maxFrame)), XOFF: cells(xoff),
-			Skid: cells(pfc.HeadroomFor(link, maxFrame)), Hysteresis: cells(resume),
+			Guaranteed: cells(max(pfc.Reserve, vtime.Size(t.Frames.Frame()+topo.EthernetOverhead))), XOFF: cells(xoff),
+			Skid: cells(t.HardwareHeadroom(link, manifest.CellBytes)), Hysteresis: cells(resume),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("port %d of %s: %w", p, n.Name, err)
@@ -84,8 +84,6 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 	}
 	return list, nil
 }
-
-const maxFrame = 1538 // bytes of Ethernet, with preamble and gap
 
 func cells(s vtime.Size) int { return int(s+manifest.CellBytes-1) / manifest.CellBytes }
 

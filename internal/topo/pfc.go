@@ -9,13 +9,6 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// MaxFrame is the length of the longest frame on a link, including a recirculated
-// header. Headroom is computed for it.
-const MaxFrame = 1600
-
-// pfcFrame is the length of a PFC frame on a link: 64 bytes, preamble and gap.
-const pfcFrame = 84
-
 // MMUs are the names that MMU accepts.
 var MMUs = []string{"hpcc", "conweave", "broadcom"}
 
@@ -73,20 +66,56 @@ func (c *SwitchConfig) fill() {
 	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.PFC.HeadroomLast, p.EachFrame || m.PFC.EachFrame
 }
 
-// DefaultResume returns the default of PFC.Resume: two full frames.
-func DefaultResume(maxFrame int) vtime.Size { return vtime.Size(2 * maxFrame) }
+// Frames describes the frames of a network, from which headroom follows. The zero
+// value is a network whose links carry Ethernet's standard frames.
+type Frames struct {
+	Largest  int // in bytes without preamble and check sequence
+	Added    int // bytes of the headers that a switch adds before it stores a frame
+	Overhead int // bytes on the link beyond a frame
+	Copies   int // of an arriving frame that can wait beside it: messages of a program
+}
 
-// HeadroomFor returns the headroom of a link: the configured one or, if there is
-// none, the largest number of bytes that can arrive beyond the threshold. That is
-// the frame of maxFrame bytes that exceeds the threshold, and all that arrives
-// while the PFC frame waits for the end of another frame, is sent, crosses the
-// link, waits until the sender ends its present frame, and while the end of that
-// crosses the link.
-func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
-	if c.Headroom > 0 {
-		return c.Headroom
+// StandardFrame is the length in bytes of the largest frame of a link with Ethernet's
+// MTU of 1500, without preamble and check sequence, and with 78 bytes for the headers
+// that switches add. Links carry such frames whatever their hosts send: headroom is
+// never less than these frames need.
+const StandardFrame = 1592
+
+// EthernetOverhead is the size of a frame on a link beyond its bytes in memory: 8 of
+// preamble, 12 of gap, 4 of frame check sequence.
+const EthernetOverhead = 24
+
+// Frame returns the length of the largest frame that is stored, in bytes.
+func (f *Frames) Frame() int { return max(f.Largest+f.Added, StandardFrame) }
+
+// DefaultResume returns the default of PFC.Resume: two frames with their preambles.
+func (f *Frames) DefaultResume() vtime.Size { return vtime.Size(2 * (f.Frame() + 8)) }
+
+// standard are the frames that every link carries.
+var standard = Frames{Largest: StandardFrame, Overhead: EthernetOverhead}
+
+// HeadroomFor returns the headroom of a link in the fabric: the configured one or, if
+// there is none, what it needs.
+func (t *Topology) HeadroomFor(l *Link) vtime.Size {
+	return cmp.Or(t.Switch.PFC.Headroom, t.Needs(l))
+}
+
+// Needs returns the headroom that a link of the fabric needs, whose nodes obey a PAUSE
+// at once.
+func (t *Topology) Needs(l *Link) vtime.Size { return t.needs(l, 0, 0) }
+
+// HardwareHeadroom is HeadroomFor on hardware: ports take ResponseTime to obey a PAUSE,
+// and the buffer consists of cells of a size in bytes.
+func (t *Topology) HardwareHeadroom(l *Link, cell int) vtime.Size {
+	return cmp.Or(t.Switch.PFC.Headroom, t.needs(l, ResponseTime(l.Rate), cell))
+}
+
+func (t *Topology) needs(l *Link, response vtime.Time, cell int) (need vtime.Size) {
+	for _, f := range []*Frames{&standard, &t.Frames} {
+		h := Headroom{Rate: l.Rate, Delay: l.Delay, Response: response, Cell: cell, Frame: f.Largest, Added: f.Added, Overhead: f.Overhead, Copies: f.Copies}
+		need = max(need, h.Size())
 	}
-	return vtime.Size(l.Rate.Bytes(2*l.Delay)) + vtime.Size(3*maxFrame+pfcFrame) + 1
+	return need
 }
 
 // Shared returns the part of a switch's buffer that its ports share: the buffer
@@ -94,7 +123,7 @@ func (c *PFC) HeadroomFor(l *Link, maxFrame int) vtime.Size {
 func (t *Topology) Shared(n *Node) vtime.Size {
 	shared := t.Switch.Buffer
 	for _, p := range n.Ports {
-		shared -= t.Switch.PFC.HeadroomFor(&t.Links[p.Link], MaxFrame) + t.Switch.PFC.Reserve
+		shared -= t.HeadroomFor(&t.Links[p.Link]) + t.Switch.PFC.Reserve
 	}
 	return shared
 }
@@ -105,12 +134,20 @@ func (t *Topology) CheckBuffer() error {
 	size := t.Switch.Buffer
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
-		if n.Kind != Switch || size == 0 || t.Switch.PFC.Off {
+		if n.Kind != Switch || size == 0 || t.Switch.PFC.Off || t.Shared(n) > 0 {
 			continue
 		}
-		if left := t.Shared(n); left <= 0 {
-			return fmt.Errorf("switch %s: headroom and reserve of all ports take %v of a buffer of %v: it must be larger, or the links fewer, slower or shorter", n.Name, size-left, size)
+		var most, sum vtime.Size
+		widest := 0
+		for p, port := range n.Ports {
+			h := t.HeadroomFor(&t.Links[port.Link])
+			if sum += h; h > most {
+				most, widest = h, p+1
+			}
 		}
+		reserve := vtime.Size(len(n.Ports)) * t.Switch.PFC.Reserve
+		return fmt.Errorf("switch %s: the headroom of its %d ports is %v (that of port %d %v, for frames of %d bytes) and their reserve %v, together %v of a buffer of %v: it must be larger, the links fewer, slower or shorter, or the frames smaller",
+			n.Name, len(n.Ports), sum, widest, most, t.Frames.Frame(), reserve, sum+reserve, size)
 	}
 	return nil
 }
@@ -119,10 +156,10 @@ func (t *Topology) CheckBuffer() error {
 // dropped. Thresholds cannot be the cause: if they add up to more than the buffer,
 // ports are paused when it is full, and the headroom takes the rest. The headroom
 // can be too small only if a file sets it.
-func (t *Topology) DropAdvice(maxFrame int) string {
+func (t *Topology) DropAdvice() string {
 	given, most := t.Switch.PFC.Headroom, vtime.Size(0)
 	for i := range t.Links {
-		most = max(most, (&PFC{}).HeadroomFor(&t.Links[i], maxFrame))
+		most = max(most, t.Needs(&t.Links[i]))
 	}
 	if given > 0 && given < most {
 		return fmt.Sprintf("switch.pfc.headroom is %v, and the longest and fastest link needs %v: raise it, or leave it out to have it computed", given, most)

@@ -8,17 +8,6 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-func TestHeadroomCoversBytesInFlight(t *testing.T) {
-	l := &Link{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond}
-	// 4 µs at 40 Gb/s are 20 000 bytes.
-	if h := new(PFC).HeadroomFor(l, 1082); h != 20_000+3*1082+84+1 {
-		t.Errorf("headroom is %d", h)
-	}
-	if h := (&PFC{Headroom: 5}).HeadroomFor(l, 1082); h != 5 {
-		t.Errorf("headroom is %d, want the configured 5", h)
-	}
-}
-
 // The shares of PB-FS: a host's port at 25 Gb/s is paused at 11 % of the free
 // buffer, that is α/(1+α) with α 1/8, and a port at 100 Gb/s at 33 %.
 func TestAlphaFollowsTheRateOfThePort(t *testing.T) {

@@ -55,6 +55,9 @@ type Topology struct {
 	Nodes  []Node
 	Links  []Link
 	Switch SwitchConfig // of every switch
+	// Frames are those that links carry. A file does not have them: they follow from
+	// the hosts and the program.
+	Frames Frames
 }
 
 // Node is a host or a switch.
@@ -152,12 +155,12 @@ type PFC struct {
 	// of the slowest host, up to one, as HPCC's switches do.
 	AlphaByRate bool `yaml:"alpha_by_rate"`
 	// Resume is the distance below the threshold, static or dynamic, to which the
-	// queue must fall before the sender may resume. Zero means two full frames,
-	// which is close to the defaults of switches (docs/fabric.md).
+	// queue must fall before the sender may resume. Zero means two full frames, of at
+	// least 1600 bytes, which is close to the defaults of switches (docs/fabric.md).
 	Resume vtime.Size `yaml:"resume"`
 	// Headroom is reserved per ingress port and priority for the bytes in flight
 	// when a PAUSE is sent. Zero means that it is computed from the link's rate
-	// and delay.
+	// and delay and the largest frame.
 	Headroom vtime.Size `yaml:"headroom"`
 	// Reserve is the part of the buffer that each ingress port and priority has for
 	// itself.

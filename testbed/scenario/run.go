@@ -147,7 +147,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	run.Summary.Scheme = count(prog, run.Registers)
 	r.measure(run)
 	if results.Dropped > 0 && c.net.Switch.PFC.DropAlpha == 0 {
-		return run, fmt.Errorf("%w: %d of them; %s", virtual.ErrDropped, results.Dropped, c.net.DropAdvice(topo.MaxFrame))
+		return run, fmt.Errorf("%w: %d of them; %s", virtual.ErrDropped, results.Dropped, c.net.DropAdvice())
 	}
 	return run, nil
 }

@@ -252,9 +252,9 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	if c.Off {
 		return softswitch.Thresholds{}
 	}
-	th := softswitch.Thresholds{Headroom: c.HeadroomFor(l, topo.MaxFrame), Alpha: t.AlphaFor(l), Resume: c.Resume}
+	th := softswitch.Thresholds{Headroom: t.HeadroomFor(l), Alpha: t.AlphaFor(l), Resume: c.Resume}
 	if th.Resume == 0 {
-		th.Resume = topo.DefaultResume(topo.MaxFrame)
+		th.Resume = t.Frames.DefaultResume()
 	}
 	if !t.Pauses(l) {
 		th.XOFF = t.Switch.Buffer // no queue is as long
