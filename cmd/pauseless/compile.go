@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -153,7 +153,7 @@ func reportDiagnostics(cmd *cobra.Command, f *compileFlags, file string, list di
 			if name != file && !preproc.Included(name) { // as #line says
 				return nil
 			}
-			text, err := os.ReadFile(name)
+			text, err := infile.Read(name)
 			if err != nil {
 				return nil
 			}

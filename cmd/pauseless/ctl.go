@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/spf13/cobra"
@@ -252,7 +252,7 @@ func (c *ctl) tls() (*tls.Config, error) {
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.ca != "" {
-		pem, err := os.ReadFile(c.ca)
+		pem, err := infile.Read(c.ca)
 		if err != nil {
 			return nil, err
 		}

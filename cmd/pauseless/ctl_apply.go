@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
@@ -98,7 +98,7 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	if a.keep {
 		// Read the text for later comparisons before the one that is used now:
 		// in the other order, a change in between would be missed.
-		if text, err = os.ReadFile(file); err != nil {
+		if text, err = infile.Read(file); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (a *apply) program(cmd *cobra.Command, bmv2 bool) (controlplane.Pipeline, *
 		if err != nil {
 			return p, nil, err
 		}
-		text, err := os.ReadFile(a.manifest)
+		text, err := infile.Read(a.manifest)
 		if err != nil {
 			return p, nil, err
 		}
@@ -325,7 +325,7 @@ func (a *apply) runKeeper(cmd *cobra.Command, file string, last []byte, targets 
 			return nil
 		case <-tick.C:
 		}
-		text, err := os.ReadFile(file)
+		text, err := infile.Read(file)
 		if err != nil || string(text) == string(last) {
 			continue // an editor may be saving it now
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/infile"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/spf13/cobra"
@@ -66,7 +67,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 			var runtime []byte
 			var err error
 			if filepath.Ext(file) == ".json" && len(args) == 0 {
-				runtime, err = os.ReadFile(file)
+				runtime, err = infile.Read(file)
 			} else {
 				lines, err = entryLines(cmd, args, file)
 			}
@@ -137,7 +138,7 @@ func entryLines(cmd *cobra.Command, args []string, file string) ([]entryLine, er
 			defer f.Close()
 			in = f
 		}
-		sc := bufio.NewScanner(in)
+		sc := bufio.NewScanner(infile.Lines(in, file))
 		for n := 1; sc.Scan(); n++ {
 			text := strings.TrimSpace(sc.Text())
 			if text != "" && text[0] != '#' {

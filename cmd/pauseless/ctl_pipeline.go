@@ -5,10 +5,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -79,7 +79,7 @@ func readPipeline(info, config string) (controlplane.Pipeline, error) {
 		out := strings.TrimSuffix(config, ".p4")
 		return p, fmt.Errorf("%s is P4 text; compile it, and give the output to --config: `pauseless compile %s -o %s.json --p4info %s.txtpb`", config, config, out, out)
 	}
-	p.Config, err = os.ReadFile(config)
+	p.Config, err = infile.Read(config)
 	return p, err
 }
 
@@ -87,7 +87,7 @@ func readPipeline(info, config string) (controlplane.Pipeline, error) {
 // binary one.
 func readP4Info(file string) (*p4configv1.P4Info, error) {
 	p := new(p4configv1.P4Info)
-	text, err := os.ReadFile(file)
+	text, err := infile.Read(file)
 	if err != nil {
 		return nil, err
 	}

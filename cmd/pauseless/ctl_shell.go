@@ -23,6 +23,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 func newCtlShellCmd(c *ctl) *cobra.Command {
@@ -86,7 +87,7 @@ type shell struct {
 }
 
 func (s *shell) script(in io.Reader) error {
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(infile.Lines(in, "the script"))
 	for n := 1; lines.Scan(); n++ {
 		done, err := s.line(lines.Text())
 		if err != nil {
@@ -349,7 +350,7 @@ func (s *shell) named(sch *schema.Schema, words []string) (list []*p4v1.Entity) 
 			continue
 		}
 		if filepath.Ext(file) == ".json" {
-			if text, err := os.ReadFile(file); err == nil {
+			if text, err := infile.Read(file); err == nil {
 				more, _ := sch.ParseRuntime(file, text)
 				list = append(list, more...)
 			}

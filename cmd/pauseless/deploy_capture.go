@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/pcap"
@@ -184,7 +185,7 @@ func readPcap(name string) (frames [][]byte, after []time.Duration, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	r, err := pcap.NewReader(f)
+	r, err := pcap.NewReader(infile.Limit(f, name, infile.Data))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}

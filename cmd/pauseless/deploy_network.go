@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/netns"
 )
@@ -83,7 +83,7 @@ func readDeployed(name string) (*deployed, error) {
 		}
 		return nil, fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
 	}
-	text, err := os.ReadFile(deployedFile(name))
+	text, err := infile.Read(deployedFile(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("network %s is not ready yet, or was built by a Mininet script: give --addr", name)
 	}

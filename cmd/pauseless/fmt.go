@@ -5,13 +5,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/compiler/format"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 func newFmtCmd() *cobra.Command {
@@ -35,7 +34,7 @@ The result goes to standard output; without files, standard input is read.`,
 				if write || list {
 					return usageErrorf(cmd, "want the names of the files to format")
 				}
-				text, err := io.ReadAll(cmd.InOrStdin())
+				text, err := infile.From(cmd.InOrStdin(), "standard input", infile.Text)
 				if err != nil {
 					return err
 				}
@@ -56,7 +55,7 @@ The result goes to standard output; without files, standard input is read.`,
 func formatFiles(cmd *cobra.Command, files []string, write, list bool) error {
 	failed, differ := 0, 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := infile.Read(file)
 		if err != nil {
 			return err
 		}

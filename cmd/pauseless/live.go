@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -303,7 +304,7 @@ func (f *liveFlags) pageTLS() (*tls.Config, error) {
 	}
 	conf := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if f.tlsCA != "" {
-		pem, err := os.ReadFile(f.tlsCA)
+		pem, err := infile.Read(f.tlsCA)
 		if err != nil {
 			return nil, err
 		}

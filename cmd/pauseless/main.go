@@ -18,6 +18,7 @@ import (
 
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/spf13/cobra"
 )
 
@@ -147,7 +148,7 @@ func printError(w io.Writer, err error) {
 			fmt.Fprintf(w, "pauseless: %s\n", strings.TrimRight(before, ": "))
 		}
 		diag.Print(w, list, func(file string) []byte {
-			text, err := os.ReadFile(file)
+			text, err := infile.Read(file)
 			if err != nil {
 				return nil
 			}

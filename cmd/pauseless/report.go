@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
 )
@@ -108,7 +109,7 @@ func made() string {
 // readSources reads a results file, the outcome of an experiment, or an array of
 // outcomes as `exp run -o json` prints it.
 func readSources(file, name string) ([]report.Source, error) {
-	text, err := os.ReadFile(file)
+	text, err := infile.ReadJSON(file)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/softswitch/stf"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,7 @@ simple_switch of p4lang/behavioral-model.`,
 			if err != nil {
 				return err
 			}
-			text, err := os.ReadFile(args[1])
+			text, err := infile.Read(args[1])
 			if err != nil {
 				return err
 			}
@@ -89,7 +90,7 @@ func loadProgram(cmd *cobra.Command, name string) (*bmv2json.Program, error) {
 		}
 		return r.Program, nil
 	}
-	data, err := os.ReadFile(name)
+	data, err := infile.Read(name)
 	if err != nil {
 		return nil, err
 	}

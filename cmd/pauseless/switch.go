@@ -19,6 +19,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/metrics"
@@ -268,7 +269,7 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 	cfg := &p4v1.ForwardingPipelineConfig{}
 	if strings.HasSuffix(c.Program, ".json") {
 		var err error
-		if cfg.P4DeviceConfig, err = os.ReadFile(c.Program); err != nil {
+		if cfg.P4DeviceConfig, err = infile.Read(c.Program); err != nil {
 			return err
 		}
 		if c.P4Info == "" { // the program runs, but controllers have no ids to write to it
@@ -315,7 +316,7 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 
 // readText reads a protobuf message in text format.
 func readText(name string, m proto.Message) error {
-	text, err := os.ReadFile(name)
+	text, err := infile.Read(name)
 	if err != nil {
 		return err
 	}

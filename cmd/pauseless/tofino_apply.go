@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/spf13/cobra"
@@ -125,7 +125,7 @@ func (a *tofinoApply) read(cmd *cobra.Command, topology, dir string) error {
 		return err
 	}
 	file := filepath.Join(dir, name+".manifest.json")
-	text, err := os.ReadFile(file)
+	text, err := infile.Read(file)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -22,6 +21,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // contents is the table of contents: sections with patterns of path.Match. Each
@@ -98,7 +99,7 @@ func read(root fs.FS, commands string) (*site, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
+			text, err := infile.Read(file)
 			if err != nil {
 				return nil, err
 			}

@@ -16,7 +16,6 @@ package checktest
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // Chunk is one program of a file.
@@ -38,7 +38,7 @@ type Chunk struct {
 // Chunks reads the programs of a file.
 func Chunks(tb testing.TB, file string) []Chunk {
 	tb.Helper()
-	text, err := os.ReadFile(file)
+	text, err := infile.Read(file)
 	if err != nil {
 		tb.Fatal(err)
 	}

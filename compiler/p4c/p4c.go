@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/tool"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -82,10 +83,10 @@ func Compile(ctx context.Context, opts Options) (*Result, error) {
 		return r, nil
 	}
 	r.List.Sort()
-	if r.JSON, err = os.ReadFile(jsonFile); err != nil {
+	if r.JSON, err = infile.Read(jsonFile); err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(infoFile)
+	b, err := infile.Read(infoFile)
 	if err != nil {
 		return nil, err
 	}

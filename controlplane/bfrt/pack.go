@@ -4,10 +4,10 @@ package bfrt
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	"github.com/pauseless/pauseless/internal/infile"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -28,7 +28,7 @@ func ReadProgram(name, dir string, pipes ...uint32) (*Program, error) {
 	}
 	p := &Program{Name: name, Pipes: pipes}
 	for i, to := range []*[]byte{&p.Info, &p.Context, &p.Binary} {
-		data, err := os.ReadFile(filepath.Join(dir, []string{"bfrt.json", "pipe/context.json", "pipe/tofino.bin"}[i]))
+		data, err := infile.Read(filepath.Join(dir, []string{"bfrt.json", "pipe/context.json", "pipe/tofino.bin"}[i]))
 		if err != nil {
 			return nil, fmt.Errorf("program %s: %w; `pauseless tofino build` writes this file", name, err)
 		}

@@ -47,7 +47,7 @@ var importers = []struct {
 }
 
 // Packages in internal may only import those before them in this list.
-var leaves = []string{"archtest", "bitvec", "diag", "golden", "tool", "bmv2", "need", "bmv2json", "vtime", "packet", "yamlfile", "topo", "manifest", "tofino"}
+var leaves = []string{"archtest", "bitvec", "diag", "infile", "golden", "tool", "bmv2", "need", "bmv2json", "vtime", "packet", "yamlfile", "topo", "manifest", "tofino"}
 
 // bans are imports that are forbidden in a folder, or in all if none is named.
 var bans = []struct{ folder, path, reason string }{
@@ -162,6 +162,7 @@ func TestNoWallClockInTheDataPath(t *testing.T) {
 // All others use internal/outfile, which replaces regular files only.
 var writers = map[string]string{
 	"internal/outfile/outfile.go":    "is the place",
+	"internal/infile/json.go":        "is the place, too",
 	"internal/outfile/durable.go":    "is the place, too",
 	"internal/golden/golden.go":      "rewrites files of this repository, for its authors",
 	"internal/need/alone_unix.go":    "a lock that stays",
@@ -181,6 +182,47 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 			if sel, ok := n.(*ast.SelectorExpr); ok {
 				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" && slices.Contains(calls, sel.Sel.Name) {
 					t.Errorf("%s uses os.%s: use internal/outfile, which leaves devices, pipes, links, owners and modes as they are", path, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// readers are the files that may read files directly, each with its reason. All
+// others use internal/infile, which limits the size while it reads.
+var readers = map[string]string{
+	"internal/infile/infile.go":                   "is the place",
+	"internal/outfile/durable.go":                 "syncs a folder",
+	"internal/golden/golden.go":                   "files of this repository, for its authors",
+	"internal/need/written_unix.go":               "what a process of a test has written",
+	"internal/licence/sbom/main.go":               "the binary that the Makefile has just built",
+	"compiler/compiler.go":                        "ends after source.MaxSize",
+	"cmd/pauseless/live.go":                       "a recording: record.Read limits it",
+	"cmd/pauseless/report.go":                     "outcomes and figures: result and report limit them",
+	"cmd/pauseless/exp.go":                        "an outcome: result limits it",
+	"cmd/pauseless/ctl_entries.go":                "limited by infile.Lines",
+	"cmd/pauseless/deploy_capture.go":             "limited by infile.Limit",
+	"softswitch/port/pcap.go":                     "frame by frame, each of which is limited",
+	"softswitch/stf/simpleswitch/simpleswitch.go": "the log of a child, and the kernel",
+	"testbed/workload/trace.go":                   "limited by infile.Lines",
+	"testbed/exp/plan.go":                         "this executable",
+	"testbed/exp/store.go":                        "locks a folder",
+	"testbed/exp/times.go":                        "embedded in the binary",
+	"testbed/reference/reference.go":              "embedded in the binary",
+	"testbed/netns/journal.go":                    "line by line, in a folder of this program",
+	"testbed/netns/process_linux.go":              "the kernel, and the log of a child",
+}
+
+func TestFilesAreReadInOnePlace(t *testing.T) {
+	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
+		if strings.HasSuffix(path, "_test.go") || readers[path] != "" || strings.Contains(path, "webtest/") || strings.Contains(path, "goclient/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"os.ReadFile", "os.Open", "io.ReadAll", "ioutil.ReadAll"}, x.Name+"."+sel.Sel.Name) {
+					t.Errorf("%s uses %s.%s: use internal/infile, which limits the size of what it reads", path, x.Name, sel.Sel.Name)
 				}
 			}
 			return true

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // Resource is a kind of resource of the match-action stages.
@@ -237,7 +239,7 @@ func Read(dir string) ([]*Program, error) {
 		if err != nil || d.Name() != "resources.json" {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := infile.Read(path)
 		if err != nil {
 			return err
 		}
@@ -246,7 +248,7 @@ func Read(dir string) ([]*Program, error) {
 			return err
 		}
 		beside := filepath.Join(filepath.Dir(path), "..", "context.json")
-		if data, err = os.ReadFile(beside); err != nil {
+		if data, err = infile.Read(beside); err != nil {
 			missing = errors.Join(missing, fmt.Errorf("%w: bfas writes it, with the instructions of stateful ALUs; did the program compile?", err))
 			return nil
 		}

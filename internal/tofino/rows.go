@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
+
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // ReadRows reads a report that "pauseless tofino report -o json" printed: the
 // JSON of Rows. The total of each resource is computed from the program that uses
 // most of it.
 func ReadRows(file string) ([]*Program, error) {
-	data, err := os.ReadFile(file)
+	data, err := infile.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
@@ -58,7 +58,7 @@ func NewSpec() *Spec {
 // p4lang's tutorials (topology.json) or p4-utils (p4app.json). An error is a
 // diag.List, or reports that the file is missing.
 func Read(name string) (*Topology, error) {
-	data, err := os.ReadFile(name)
+	data, err := infile.Read(name)
 	if err != nil {
 		return nil, err
 	}

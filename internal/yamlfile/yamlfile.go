@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -48,7 +48,7 @@ type File struct {
 // Errorf, and then calls Err. Read returns an error only if the file does not
 // exist or is not YAML.
 func Read(name string, v any) (*File, error) {
-	data, err := os.ReadFile(name)
+	data, err := infile.Read(name)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -21,6 +20,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
+
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // GRPCConfig describes a gRPC server for a Server.
@@ -143,7 +144,7 @@ func (c *GRPCConfig) credentials() (credentials.TransportCredentials, error) {
 	}
 	t := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
-		pem, err := os.ReadFile(c.CA)
+		pem, err := infile.Read(c.CA)
 		if err != nil {
 			return nil, err
 		}

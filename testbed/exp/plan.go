@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -49,12 +51,16 @@ var Version = sync.OnceValue(func() string {
 	if err != nil {
 		return "unknown"
 	}
-	data, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return "unknown"
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "unknown"
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 })
 
 // NewPlan generates and compiles the programs of all cases.
@@ -85,7 +91,7 @@ func keyBase(c *scenario.Case, prog *program.Program) ([]byte, error) {
 	}
 	files := make(map[string]string)
 	for _, name := range workload.Files(c.Traffic) {
-		data, err := os.ReadFile(name)
+		data, err := infile.Read(name)
 		if err != nil {
 			return nil, err
 		}

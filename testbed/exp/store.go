@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/result"
 )
@@ -323,7 +324,7 @@ func (s *Store) marked(path string, info fs.FileInfo) (*Mark, bool) {
 }
 
 func readMark(path string) *Mark {
-	data, err := os.ReadFile(path)
+	data, err := infile.Read(path)
 	if err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 )
 
@@ -79,7 +80,7 @@ func (p *Plan) title() string { return p.Scenario.Name + " " + p.Scenario.Scale 
 // lastTimes returns the times of the last run of the experiment in a store or, if
 // there is none, the built-in times.
 func (p *Plan) lastTimes(st *Store) times {
-	if data, err := os.ReadFile(p.timesFile(st)); err == nil {
+	if data, err := infile.Read(p.timesFile(st)); err == nil {
 		if t := parseTimes(data)[p.title()]; len(t) > 0 {
 			return t
 		}

@@ -8,11 +8,11 @@ package hpcc
 
 import (
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -32,7 +32,7 @@ type reader struct {
 }
 
 func open(name string) (*reader, error) {
-	data, err := os.ReadFile(name)
+	data, err := infile.ReadLines(name)
 	if err != nil {
 		return nil, err
 	}

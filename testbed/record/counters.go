@@ -9,12 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
@@ -157,7 +157,7 @@ func (f *Interfaces) Read(_ context.Context, ports int) ([]PortCounters, error) 
 	out := make([]PortCounters, ports)
 	for i, name := range f.Names[:min(ports, len(f.Names))] {
 		for file, to := range map[string]*uint64{"tx_bytes": &out[i].Sent, "rx_bytes": &out[i].Received} {
-			text, err := os.ReadFile(filepath.Join(root, name, "statistics", file))
+			text, err := infile.Read(filepath.Join(root, name, "statistics", file))
 			if err != nil {
 				return nil, err
 			}

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
@@ -181,7 +182,7 @@ func (s *Shapes) WriteJSON(w io.Writer) error {
 // format is another, or if an index is out of range.
 func ReadShapes(r io.Reader) (*Shapes, error) {
 	var s Shapes
-	if err := json.NewDecoder(r).Decode(&s); err != nil {
+	if err := infile.JSONFrom(r, &s); err != nil {
 		return nil, err
 	}
 	if s.Format != ShapesFormat {

@@ -11,6 +11,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // OutcomeFormat is the format of an Outcome as JSON.
@@ -776,7 +778,7 @@ func flat(s []byte) int {
 // another format.
 func ReadOutcome(r io.Reader) (*Outcome, error) {
 	var o Outcome
-	if err := json.NewDecoder(r).Decode(&o); err != nil {
+	if err := infile.JSONFrom(r, &o); err != nil {
 		return nil, err
 	}
 	if o.Format != OutcomeFormat {

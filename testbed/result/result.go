@@ -8,6 +8,7 @@ package result
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -322,10 +324,11 @@ func WriteJSON(w io.Writer, runs []*Run) error {
 // fields.
 func ReadJSON(r io.Reader) ([]*Run, error) {
 	var runs []*Run
-	dec := json.NewDecoder(r)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&runs); err != nil {
+	if err := infile.JSONFrom(r, &runs, infile.DisallowUnknownFields); err != nil {
 		return nil, err
+	}
+	if slices.Contains(runs, nil) {
+		return nil, errors.New("one of the runs is null")
 	}
 	return runs, nil
 }

@@ -22,12 +22,12 @@ package scenario
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
@@ -139,7 +139,7 @@ func Read(name string) (*Scenario, error) { return ReadAt(name, Paper) }
 
 // ReadAt reads a scenario file at a scale.
 func ReadAt(name, scale string) (*Scenario, error) {
-	data, err := os.ReadFile(name)
+	data, err := infile.Read(name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,15 +8,16 @@ package workload
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 //go:embed data/*.txt
@@ -53,7 +54,10 @@ func Load(name string) (*Distribution, error) {
 	if text, err := data.ReadFile("data/" + name + ".txt"); err == nil {
 		return Parse(name, string(text))
 	}
-	text, err := os.ReadFile(name)
+	text, err := infile.Read(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("no distribution is called %q%s, and there is no such file; there are %s",
 			name, diag.DidYouMean(name, Names()), strings.Join(Names(), ", "))

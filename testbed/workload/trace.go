@@ -13,6 +13,7 @@ import (
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -38,7 +39,7 @@ func (tr *Trace) check(t *topo.Topology, _ bool) (string, error) {
 		return "file", err
 	}
 	defer f.Close()
-	if tr.read, err = readTrace(tr.File, f, t); err != nil {
+	if tr.read, err = readTrace(tr.File, infile.Lines(f, tr.File), t); err != nil {
 		return "file", err
 	}
 	return "", nil
