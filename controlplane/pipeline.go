@@ -98,8 +98,17 @@ func (s *Session) fetch(ctx context.Context, what p4v1.GetForwardingPipelineConf
 		return Pipeline{}, s.callError("fetch the pipeline", err)
 	}
 	c := r.GetConfig()
-	if c == nil || what != p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY && len(c.GetP4Info().GetTables())+len(c.GetP4Info().GetActions()) == 0 && len(c.P4DeviceConfig) == 0 {
+	// Servers without a pipeline answer with nothing, or with a message in which nothing
+	// is set. A program may have an empty P4Info: then its configuration tells.
+	empty := c == nil || proto.Size(c.P4Info) == 0 && len(c.P4DeviceConfig) == 0 && c.Cookie == nil
+	if empty && c != nil && what != p4v1.GetForwardingPipelineConfigRequest_ALL {
+		return s.fetch(ctx, p4v1.GetForwardingPipelineConfigRequest_ALL)
+	}
+	if empty {
 		return Pipeline{}, fmt.Errorf("%s runs no pipeline; %w", s.target.Name, ErrNoPipeline)
+	}
+	if c.P4Info == nil {
+		c.P4Info = &p4configv1.P4Info{}
 	}
 	return Pipeline{P4Info: c.P4Info, Config: c.P4DeviceConfig, Cookie: c.GetCookie().GetCookie()}, nil
 }

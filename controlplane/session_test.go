@@ -21,6 +21,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
 	"github.com/pauseless/pauseless/internal/simnet"
 
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
@@ -171,6 +172,31 @@ func TestAControllerPushesWritesAndReads(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A program without tables and actions runs like any other: a controller finds it and
+// writes clone sessions.
+func TestAPipelineWithoutEntities(t *testing.T) {
+	for name, info := range map[string]*p4configv1.P4Info{"with its architecture": {PkgInfo: &p4configv1.PkgInfo{Arch: "v1model"}}, "empty": {}} {
+		for _, cookie := range []*p4v1.ForwardingPipelineConfig_Cookie{nil, {Cookie: 7}} {
+			t.Run(fmt.Sprintf("%s, %v", name, cookie), func(t *testing.T) {
+				bubble(t, func(t *testing.T, net *simnet.Network) {
+					srv := p4rttest.Start(t, &p4rttest.Server{Net: net})
+					s := connect(t, srv, 1, options(net, &events{}))
+					srv.Load(&p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: []byte("{}"), Cookie: cookie})
+					if _, err := s.LoadSchema(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if p, err := s.FetchPipeline(t.Context()); err != nil || string(p.Config) != "{}" {
+						t.Errorf("fetched %v, %v", p, err)
+					}
+					if err := s.Write(t.Context(), inserts(entities(t, s, "clone 5 -> 510"))); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
 	}
 }
 

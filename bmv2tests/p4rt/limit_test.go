@@ -17,6 +17,7 @@ import (
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/infocheck/infochecktest"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/softswitch/solo"
@@ -281,4 +282,21 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Fatal("the one that left has made no room")
 		}
 	}
+}
+
+// A P4Info whose types contain themselves, or stand for very many numbers, is refused
+// with the type's name: such pushes ended the switch, or took all memory. The switch
+// goes on with its pipeline.
+func TestHostileTypesAreRefused(t *testing.T) {
+	x := newBench(t, startSoft(t, soft), false)
+	x.must(insert(x.exactEntry(1, 1)))
+	for _, c := range infochecktest.Cases(x.config.P4Info) {
+		cfg := &p4v1.ForwardingPipelineConfig{P4Info: c.Info, P4DeviceConfig: x.config.P4DeviceConfig}
+		err := x.setPipeline(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, cfg)
+		x.fails(err, codes.InvalidArgument)
+		if !strings.Contains(err.Error(), c.Want) {
+			t.Errorf("%s:\n got %.300v\nwant %s", c.Name, err, c.Want)
+		}
+	}
+	x.marks(1, body(1, 1, 0, 0))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/infile"
+	"github.com/pauseless/pauseless/internal/infocheck"
 	"github.com/pauseless/pauseless/internal/outfile"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -102,6 +103,9 @@ func readP4Info(file string) (*p4configv1.P4Info, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a P4Info: %w", file, err)
+	}
+	if err := infocheck.Check(p); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return p, nil
 }

@@ -20,6 +20,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/infile"
+	"github.com/pauseless/pauseless/internal/infocheck"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/metrics"
@@ -288,6 +289,9 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		cfg.P4Info = &p4configv1.P4Info{}
 		if err := readText(c.P4Info, cfg.P4Info); err != nil {
 			return err
+		}
+		if err := infocheck.Check(cfg.P4Info); err != nil { // with the file's name
+			return fmt.Errorf("%s: %w", c.P4Info, err)
 		}
 		if _, err := bmv2json.Decode(c.Program, cfg.P4DeviceConfig); err != nil { // with the file's name
 			return err

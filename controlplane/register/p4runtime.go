@@ -36,8 +36,10 @@ func (s P4Runtime) Read(ctx context.Context, r *schema.Register) ([]uint64, erro
 	if err != nil {
 		return nil, unsupported(err)
 	}
-	values := make([]uint64, max(r.Size, len(got)))
-	seen := 0
+	if len(got) < r.Size {
+		return nil, fmt.Errorf("the switch sent %d cells of %s, which has %d", len(got), r.Name, r.Size)
+	}
+	values := make([]uint64, len(got))
 	for _, e := range got {
 		x := e.GetRegisterEntry()
 		i := x.GetIndex().GetIndex()
@@ -49,10 +51,6 @@ func (s P4Runtime) Read(ctx context.Context, r *schema.Register) ([]uint64, erro
 			return nil, fmt.Errorf("the switch sent %v for %s[%d], which is not a number of up to 64 bits", x.GetData(), r.Name, i)
 		}
 		values[i] = v
-		seen++
-	}
-	if seen < r.Size {
-		return nil, fmt.Errorf("the switch sent %d cells of %s, which has %d", seen, r.Name, r.Size)
 	}
 	return values, nil
 }

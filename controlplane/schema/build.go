@@ -72,7 +72,7 @@ func (b *builder) all() {
 	}
 	for _, x := range info.Digests {
 		d := &Digest{ID: x.GetPreamble().GetId(), Full: x.GetPreamble().GetName()}
-		d.Fields = b.members("", x.TypeSpec, nil, 0)
+		d.Fields = b.members("", x.TypeSpec, nil)
 		d.Name = b.register(kindDigest, x.Preamble, d)
 		s.Digests = append(s.Digests, d)
 	}
@@ -223,9 +223,6 @@ func (b *builder) matchField(m *p4configv1.MatchField) *Field {
 
 // field builds a field from the common properties of P4Info's kinds of fields.
 func (b *builder) field(id uint32, name string, bits int32, typ *p4configv1.P4NamedType, m protoreflect.ProtoMessage) *Field {
-	if bits < 0 || bits > 1<<16 {
-		b.fail("%s is %d bits wide", name, bits)
-	}
 	f := &Field{ID: id, Name: name, Bits: int(bits)}
 	var annotations []string
 	if x, ok := m.(interface{ GetAnnotations() []string }); ok {
@@ -272,16 +269,9 @@ func bitstringBits(t *p4configv1.P4BitstringLikeTypeSpec) int {
 	return int(t.GetVarbit().GetMaxBitwidth())
 }
 
-// maxTypeDepth limits nested structs: a received P4Info could contain a struct
-// that contains itself.
-const maxTypeDepth = 16
-
-// members flattens a digest's type to its numbers, in order.
-func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []*Field, depth int) []*Field {
-	if depth > maxTypeDepth {
-		b.fail("type of %s is nested more than %d deep", prefix, maxTypeDepth)
-		return out
-	}
+// members flattens a digest's type to its numbers, in order. infocheck has limited
+// them.
+func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []*Field) []*Field {
 	join := func(name string) string {
 		if prefix == "" {
 			return name
@@ -295,12 +285,12 @@ func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []
 			b.fail("struct %s is not in the type information", t.Struct.GetName())
 		}
 		for _, m := range def.GetMembers() {
-			out = b.members(join(m.Name), m.TypeSpec, out, depth+1)
+			out = b.members(join(m.Name), m.TypeSpec, out)
 		}
 		return out
 	case *p4configv1.P4DataTypeSpec_Tuple:
 		for i, m := range t.Tuple.GetMembers() {
-			out = b.members(join(fmt.Sprintf("f%d", i)), m, out, depth+1)
+			out = b.members(join(fmt.Sprintf("f%d", i)), m, out)
 		}
 		return out
 	case *p4configv1.P4DataTypeSpec_Header:

@@ -76,11 +76,16 @@ func (s *Schema) appendEntity(out []byte, e *p4v1.Entity) (_ []byte, ok bool) {
 		if r.Data == nil {
 			return out, true
 		}
-		b, ok := r.Data.Data.(*p4v1.P4Data_Bitstring)
-		if !ok {
+		var value []byte
+		switch x := r.Data.Data.(type) {
+		case *p4v1.P4Data_Bitstring:
+			value = x.Bitstring
+		case *p4v1.P4Data_EnumValue:
+			value = x.EnumValue
+		default:
 			return out, false
 		}
-		return appendValue(append(out, " = "...), Decimal, 0, b.Bitstring), true
+		return appendValue(append(out, " = "...), Decimal, 0, value), true
 	case *p4v1.Entity_CounterEntry:
 		c := e.CounterEntry
 		out = appendIndexed(out, "counter", s.Name(c.CounterId), c.Index)

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infocheck"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
@@ -165,11 +166,15 @@ type ValueSet struct {
 	Fields []*Field
 }
 
-// New returns the index of a P4Info. It fails if the P4Info is inconsistent: IDs
-// or names given twice, references to objects that do not exist, widths below zero.
+// New returns the index of a P4Info, which may come from a peer: types that contain
+// themselves or exceed a limit are errors (package infocheck), and so are IDs or names
+// given twice and references to objects that do not exist.
 func New(info *p4configv1.P4Info) (*Schema, error) {
 	if info == nil {
 		return nil, fmt.Errorf("no P4Info")
+	}
+	if err := infocheck.Check(info); err != nil {
+		return nil, err
 	}
 	s := &Schema{Info: info, names: make(map[string]map[string]any), ids: make(map[uint32]any)}
 	b := builder{s: s}

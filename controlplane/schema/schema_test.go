@@ -10,6 +10,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/infocheck/infochecktest"
 	"github.com/pauseless/pauseless/internal/packet"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -225,7 +226,7 @@ func TestContradictionsInAP4Info(t *testing.T) {
 		`digests { preamble { id: 1 name: "d" } type_spec { struct { name: "none" } } }`:                 "struct none is not in the type information",
 		`tables { preamble { id: 1 name: "t" } match_fields { id: 1 name: "f" other_match_type: "x" } }`: "of a kind that this controller does not know",
 		`digests { preamble { id: 1 name: "d" } type_spec { struct { name: "s" } } }
-		 type_info { structs { key: "s" value { members { name: "m" type_spec { struct { name: "s" } } } } } }`: "nested more than 16 deep",
+		 type_info { structs { key: "s" value { members { name: "m" type_spec { struct { name: "s" } } } } } }`: "struct s contains itself: s has s",
 	} {
 		if _, err := schema.New(parseInfo(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
@@ -233,6 +234,15 @@ func TestContradictionsInAP4Info(t *testing.T) {
 	}
 	if _, err := schema.New(nil); err == nil {
 		t.Error("nil is taken")
+	}
+}
+
+// A hostile server cannot stop a controller by the types of its P4Info.
+func TestHostileP4Infos(t *testing.T) {
+	for _, c := range infochecktest.Cases(p4rttest.Program()) {
+		if _, err := schema.New(c.Info); err == nil || !strings.Contains(err.Error(), c.Want) {
+			t.Errorf("%s:\n got %.300v\nwant %s", c.Name, err, c.Want)
+		}
 	}
 }
 

@@ -280,6 +280,12 @@ func (t *Table) Entry(id uint32) *Entry { return &t.entries[id] }
 // Default returns the default entry.
 func (t *Table) Default() *Entry { return &t.def }
 
+// Slots returns the number after the largest that an entry has had.
+func (t *Table) Slots() uint32 { return uint32(len(t.entries)) }
+
+// Used reports whether there is an entry of this number.
+func (e *Entry) Used() bool { return e.limbs != nil }
+
 // Each calls f with every entry, in the order of the numbers, until f returns
 // false.
 func (t *Table) Each(f func(id uint32, e *Entry) bool) {

@@ -5,25 +5,48 @@ package p4rtserver
 import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/vtime"
-	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
 // ageing finds entries that no packet has hit for their idle timeout, and
 // notifies the controller (16.4). It runs under the switch's lock, in the
-// switch's time, and only while there are entries with timeouts.
+// switch's time, and only while there are entries with timeouts. A pass over the
+// entries consists of pieces, between which packets are forwarded.
 type ageing struct {
-	s        *Server
-	d        *device
-	interval vtime.Time // between scans; 0: none
-	next     vtime.Time // time of the next scan; 0: none is scheduled
+	s      *Server
+	d      *device
+	tables []*boundTable // those with idle timeouts
+	// table and slot are where the next piece begins.
+	table int
+	slot  uint32
+	// shortest is the shortest timeout that the current pass has seen; 0: none.
+	shortest vtime.Time
+	next     vtime.Time // time of the next piece; 0: none is scheduled
 }
 
-// Limits of the interval between scans, which is a quarter of the shortest
+// shortestTimeout is the shortest idle timeout that this target supports: smaller ones
+// count as this one (9.1.8), so that an entry is reported at most ten times a second.
+const shortestTimeout = 100 * vtime.Millisecond
+
+// longestScan limits the interval between passes, which is a quarter of the shortest
 // timeout.
+const longestScan = vtime.Second
+
+// A piece visits at most agePiece entries. The next one follows after agePerEntry for each
+// of them, so that passes take about a hundredth of a processor, and after agePerNotice for
+// each entry that was reported: controllers hear of at most 10,000 a second.
 const (
-	shortestScan = vtime.Millisecond
-	longestScan  = vtime.Second
+	agePiece     = 1024
+	agePerEntry  = vtime.Microsecond
+	agePerNotice = 100 * vtime.Microsecond
 )
+
+// idleTimeout returns the time after which an entry has aged; zero is never.
+func idleTimeout(ns int64) vtime.Time {
+	if ns == 0 {
+		return 0
+	}
+	return max(span(ns), shortestTimeout)
+}
 
 // span returns a controller's timeout in nanoseconds as a time, at most 53 days: half of
 // what a clock counts, so that now plus a timeout is a time, too.
@@ -32,55 +55,59 @@ func span(ns int64) vtime.Time {
 }
 
 func (a *ageing) reset(d *device) {
-	a.d, a.interval = d, 0
+	a.d, a.tables, a.table, a.slot, a.shortest = d, nil, 0, 0, 0
 	for _, bt := range d.order {
-		if !bt.prog.Timeout {
-			continue
-		}
-		d.state.Tables[bt.number].Each(func(_ uint32, e *interp.Entry) bool {
-			if e.Ext != nil && e.Ext.Timeout > 0 {
-				a.watch(e.Ext.Timeout)
+		if bt.prog.Timeout {
+			a.tables = append(a.tables, bt)
+			if d.state.Tables[bt.number].Len() > 0 { // with which timeouts, the first pass finds
+				a.schedule(shortestTimeout / 4)
 			}
-			return true
-		})
+		}
 	}
 }
 
-// watch ensures that scans are frequent enough for a timeout.
+// watch ensures that passes are frequent enough for a timeout.
 func (a *ageing) watch(timeout vtime.Time) {
-	interval := min(max(timeout/4, shortestScan), longestScan)
-	if a.interval == 0 || interval < a.interval {
-		a.interval = interval
+	if a.shortest == 0 || timeout < a.shortest {
+		a.shortest = timeout
 	}
-	if next := a.s.sw.Now() + a.interval; a.next == 0 || next < a.next {
+	a.schedule(min(a.shortest/4, longestScan))
+}
+
+// schedule ensures that the next piece is at most so far away.
+func (a *ageing) schedule(delay vtime.Time) {
+	if next := a.s.sw.Now() + delay; a.next == 0 || next < a.next {
 		a.next = next
 		a.s.sw.At(next, a, uint64(next))
 	}
 }
 
-// Fire is the event of a scan. arg is the scheduled time.
+// Fire is the event of a piece. arg is the scheduled time.
 func (a *ageing) Fire(now vtime.Time, arg uint64) {
 	if vtime.Time(arg) != a.next {
-		return // an earlier scan has replaced it
+		return // an earlier piece has replaced it
 	}
 	a.next = 0
 	if a.d == nil {
 		return
 	}
+	if a.table == 0 && a.slot == 0 {
+		a.shortest = 0
+	}
 	n := &p4v1.IdleTimeoutNotification{Timestamp: a.s.wallNanos()}
-	left := vtime.Time(0)
-	for _, bt := range a.d.order {
-		if !bt.prog.Timeout {
-			continue
-		}
+	visited := 0
+	for ; a.table < len(a.tables) && visited < agePiece; a.table, a.slot = a.table+1, 0 {
+		bt := a.tables[a.table]
 		t := a.d.state.Tables[bt.number]
-		t.Each(func(_ uint32, e *interp.Entry) bool {
+		for ; a.slot < t.Slots() && visited < agePiece; a.slot++ {
+			visited++
+			e := t.Entry(a.slot)
 			x := e.Ext
-			if x == nil || x.Timeout == 0 {
-				return true
+			if !e.Used() || x == nil || x.Timeout == 0 {
+				continue
 			}
-			if left == 0 || x.Timeout < left {
-				left = x.Timeout
+			if a.shortest == 0 || x.Timeout < a.shortest {
+				a.shortest = x.Timeout
 			}
 			if now-max(x.LastHit, x.LastNotice) >= x.Timeout {
 				x.LastNotice = now
@@ -88,16 +115,23 @@ func (a *ageing) Fire(now vtime.Time, arg uint64) {
 				entry.Action = nil
 				n.TableEntry = append(n.TableEntry, entry)
 			}
-			return true
-		})
+		}
+		if a.slot < t.Slots() {
+			break
+		}
 	}
 	if len(n.TableEntry) > 0 {
 		a.notify(n)
 	}
-	a.interval = 0
-	if left > 0 {
-		a.watch(left)
+	delay := vtime.Time(visited)*agePerEntry + vtime.Time(len(n.TableEntry))*agePerNotice
+	if a.table == len(a.tables) {
+		a.table, a.slot = 0, 0
+		if a.shortest == 0 {
+			return
+		}
+		delay = max(delay, min(a.shortest/4, longestScan))
 	}
+	a.schedule(delay)
 }
 
 // notify sends each primary the entries in its role's scope.

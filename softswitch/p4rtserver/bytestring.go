@@ -69,6 +69,9 @@ func formatBytes(v []uint64) []byte {
 	return bitvec.AppendBytes(nil, v, max(1, (bitvec.BitLen(v)+7)/8))
 }
 
+// portBytes returns the number of a port as the shortest string.
+func portBytes(port int) []byte { return formatBytes([]uint64{uint64(port)}) }
+
 // formatSigned returns a value of width bits in two's complement as the
 // shortest string.
 func formatSigned(v []uint64, width int) []byte {

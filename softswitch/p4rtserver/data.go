@@ -186,6 +186,8 @@ func (r *boundRegister) format(dev *device, v []uint64) *p4v1.P4Data {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bool{Bool: !bitvec.IsZero(v)}}
 	case r.signed:
 		return bitstring(formatSigned(v, r.width))
+	case r.enum:
+		return &p4v1.P4Data{Data: &p4v1.P4Data_EnumValue{EnumValue: formatBytes(v)}}
 	}
 	return bitstring(dev.format(r.trans, v))
 }

@@ -34,6 +34,14 @@ func watchedNumberOf(a *p4v1.ActionProfileAction) (int, bool) {
 	return int(w.Watch), true
 }
 
+func setWatchedNumberOf(a *p4v1.ActionProfileAction, port int) {
+	a.WatchKind = &p4v1.ActionProfileAction_Watch{Watch: int32(port)}
+}
+
+func setEgressPort(r *p4v1.Replica, port uint32) {
+	r.PortKind = &p4v1.Replica_EgressPort{EgressPort: port}
+}
+
 func roleID(r *p4v1.Role) uint64 { return r.GetId() }
 
 func writeRoleID(r *p4v1.WriteRequest) uint64 { return r.GetRoleId() }

@@ -277,6 +277,7 @@ func (d *device) decodeDigest(typ p4v1.Update_Type, e *p4v1.DigestEntry) (op, er
 		if c.MaxTimeoutNs < 0 || c.MaxListSize < 0 || c.AckTimeoutNs < 0 {
 			return nil, status.Errorf(codes.InvalidArgument, "digest %s: a timeout or size is negative", b.name)
 		}
+		c = &p4v1.DigestEntry_Config{MaxTimeoutNs: c.MaxTimeoutNs, MaxListSize: c.MaxListSize, AckTimeoutNs: c.AckTimeoutNs}
 	}
 	return update(func(d *device) (func(), error) {
 		old := d.digests[e.DigestId]

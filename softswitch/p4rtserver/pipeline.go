@@ -9,6 +9,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/infocheck"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -99,6 +100,7 @@ type boundRegister struct {
 	width  int
 	signed bool
 	bool   bool
+	enum   bool // serializable
 	// members are those of a struct; the first has the highest bits.
 	members []boundRegister
 	trans   *translation // nil: none
@@ -143,6 +145,9 @@ func bind(cfg *p4v1.ForwardingPipelineConfig, opts interp.Options) (*pipeline, e
 	if len(cfg.P4DeviceConfig) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "the configuration has no device configuration: this target takes BMv2 JSON")
 	}
+	if err := infocheck.Check(cfg.P4Info); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
 	c, err := compile(cfg.P4DeviceConfig, opts)
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "%v", err)
@@ -178,17 +183,18 @@ func (b *bindings) bindActions() {
 	p.actions, p.byAction = map[uint32]*boundAction{}, make([]*boundAction, len(p.prog.Actions))
 	// One action of the source may be several in the program, one for each control
 	// that uses it, with the same name and parameters.
+	byName := map[string][]int{}
+	for i := range p.prog.Actions {
+		byName[p.prog.Actions[i].Name] = append(byName[p.prog.Actions[i].Name], i)
+	}
 	for _, a := range b.info.Actions {
 		act := &boundAction{id: a.Preamble.GetId(), name: a.Preamble.GetName(), number: -1}
 		for _, param := range a.Params {
 			act.params = append(act.params, boundParam{id: param.Id, name: param.Name, width: int(param.Bitwidth)})
 		}
 		p.actions[act.id] = act
-		for i := range p.prog.Actions {
+		for _, i := range byName[act.name] {
 			info := &p.prog.Actions[i]
-			if info.Name != act.name {
-				continue
-			}
 			if len(info.Params) != len(act.params) {
 				b.errorf("action %s has %d parameters in the program, %d in the P4Info", act.name, len(info.Params), len(act.params))
 				continue
@@ -360,7 +366,9 @@ func (b *bindings) cellType(r *boundRegister, spec *p4configv1.P4DataTypeSpec) {
 		r.bool = true
 	case *p4configv1.P4DataTypeSpec_Bitstring:
 		r.signed = spec.Bitstring.GetInt() != nil
-	case *p4configv1.P4DataTypeSpec_SerializableEnum, *p4configv1.P4DataTypeSpec_NewType, nil:
+	case *p4configv1.P4DataTypeSpec_SerializableEnum:
+		r.enum = true
+	case *p4configv1.P4DataTypeSpec_NewType, nil:
 	case *p4configv1.P4DataTypeSpec_Struct:
 		sum := 0
 		for _, m := range types.GetStructs()[spec.Struct.GetName()].GetMembers() {

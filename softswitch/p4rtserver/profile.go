@@ -174,8 +174,7 @@ func groupCost(members int) int64 { return groupBytes + memberBytes*int64(member
 type groupMember struct {
 	id     uint32
 	weight int
-	watch  int    // port, −1: none
-	port   []byte // as written by the controller
+	watch  int // port, −1: none
 	kind   watchKind
 	// one-shot members have an action of their own
 	number int
@@ -283,7 +282,7 @@ func (d *device) watch(gm *groupMember, port []byte, number int, old bool) error
 		if err != nil {
 			return status.Error(codes.InvalidArgument, status.Convert(err).Message())
 		}
-		gm.kind, gm.watch, gm.port = watchPort, int(v[0]), port
+		gm.kind, gm.watch = watchPort, int(v[0])
 	}
 	if !d.s.sw.HasPort(gm.watch) {
 		return status.Errorf(codes.InvalidArgument, "no port %d to watch", gm.watch)
@@ -368,13 +367,14 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 	}, nil
 }
 
-// decodeActionSet parses a one-shot action set (9.2.3).
-func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet) ([]groupMember, error) {
+// decodeActionSet parses a one-shot action set (9.2.3). It also returns the set as
+// it is read: with the shortest byte strings.
+func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet) ([]groupMember, *p4v1.ActionProfileActionSet, error) {
 	ap := t.profile
 	switch set.ActionSelectionMode {
 	case p4v1.ActionProfileActionSet_DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, p4v1.ActionProfileActionSet_HASH, p4v1.ActionProfileActionSet_RANDOM:
 	default:
-		return nil, status.Errorf(codes.InvalidArgument, "unknown action selection mode %v", set.ActionSelectionMode)
+		return nil, nil, status.Errorf(codes.InvalidArgument, "unknown action selection mode %v", set.ActionSelectionMode)
 	}
 	sumOfMembers := ap.info.GetSumOfMembers() != nil
 	switch set.SizeSemantics {
@@ -384,22 +384,23 @@ func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet
 	case p4v1.ActionProfileActionSet_SUM_OF_MEMBERS:
 		sumOfMembers = true
 	default:
-		return nil, status.Errorf(codes.InvalidArgument, "unknown size semantics %v", set.SizeSemantics)
+		return nil, nil, status.Errorf(codes.InvalidArgument, "unknown size semantics %v", set.SizeSemantics)
 	}
 	var members []groupMember
+	shown := &p4v1.ActionProfileActionSet{ActionSelectionMode: set.ActionSelectionMode, SizeSemantics: set.SizeSemantics}
 	size := 0
 	for _, a := range set.ActionProfileActions {
 		gm := groupMember{watch: -1}
 		var err error
 		if gm.number, gm.args, err = d.actionFor(ap, a.GetAction()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if gm.weight, err = ap.weight(a.Weight); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		number, old := watchedNumberOf(a)
 		if err := d.watch(&gm, a.GetWatchPort(), number, old); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if sumOfMembers {
 			size++
@@ -407,11 +408,19 @@ func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet
 			size += gm.weight
 		}
 		members = append(members, gm)
+		one := &p4v1.ActionProfileAction{Action: d.actionMessage(gm.number, gm.args), Weight: a.Weight}
+		switch gm.kind {
+		case watchPort:
+			one.WatchKind = &p4v1.ActionProfileAction_WatchPort{WatchPort: portBytes(gm.watch)}
+		case watchNumber:
+			setWatchedNumberOf(one, gm.watch)
+		}
+		shown.ActionProfileActions = append(shown.ActionProfileActions, one)
 	}
 	if most := int(ap.info.MaxGroupSize); most > 0 && size > most {
-		return nil, status.Errorf(codes.InvalidArgument, "the set takes %d, more than the %d that a group may", size, most)
+		return nil, nil, status.Errorf(codes.InvalidArgument, "the set takes %d, more than the %d that a group may", size, most)
 	}
-	return members, nil
+	return members, shown, nil
 }
 
 // oneShotGroup returns the group of a one-shot entry.
@@ -457,7 +466,7 @@ func (d *device) readGroups(r *p4v1.ActionProfileGroup, emit func(*p4v1.Entity))
 				}
 				switch gm.kind {
 				case watchPort:
-					om.WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: gm.port}
+					om.WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: portBytes(gm.watch)}
 				case watchNumber:
 					setWatchedNumber(om, gm.watch)
 				}

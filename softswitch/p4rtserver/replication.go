@@ -23,8 +23,9 @@ func replicaPort(port []byte, number uint32) (int, error) {
 }
 
 // checkReplicas checks the replicas of a group or session: each pair of port
-// and instance must be unique (9.5.1).
-func (d *device) checkReplicas(list []*p4v1.Replica) error {
+// and instance must be unique (9.5.1). It returns them as they are read: with the
+// shortest byte strings.
+func (d *device) checkReplicas(list []*p4v1.Replica) ([]*p4v1.Replica, error) {
 	type pair struct {
 		port     int
 		instance uint32
@@ -46,22 +47,31 @@ func (d *device) checkReplicas(list []*p4v1.Replica) error {
 		}
 		return n, nil
 	}
+	shown := make([]*p4v1.Replica, 0, len(list))
 	for _, r := range list {
 		port, err := check(r.GetPort(), egressPort(r), r.Instance)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		one := &p4v1.Replica{Instance: r.Instance}
+		if len(r.GetPort()) > 0 {
+			one.PortKind = &p4v1.Replica_Port{Port: portBytes(port)}
+		} else {
+			setEgressPort(one, uint32(port))
 		}
 		for _, b := range r.BackupReplicas {
 			n, err := check(b.GetPort(), 0, b.Instance)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if n == port {
-				return status.Errorf(codes.InvalidArgument, "port %d is its own backup", port)
+				return nil, status.Errorf(codes.InvalidArgument, "port %d is its own backup", port)
 			}
+			one.BackupReplicas = append(one.BackupReplicas, &p4v1.BackupReplica{Port: portBytes(n), Instance: b.Instance})
 		}
+		shown = append(shown, one)
 	}
-	return nil
+	return shown, nil
 }
 
 // replicas converts checked replicas to the switch's.
@@ -95,9 +105,11 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 		return nil, status.Errorf(codes.InvalidArgument, "multicast group id %d: want 1 to 65535", id)
 	}
 	if typ != p4v1.Update_DELETE {
-		if err := d.checkReplicas(g.Replicas); err != nil {
+		list, err := d.checkReplicas(g.Replicas)
+		if err != nil {
 			return nil, err
 		}
+		g = &p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: list, Metadata: g.Metadata}
 	}
 	return update(func(d *device) (func(), error) {
 		old := d.groups[id]
@@ -168,9 +180,11 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 		return nil, status.Errorf(codes.InvalidArgument, "clone session id %d: want 1 to 32767", id)
 	}
 	if typ != p4v1.Update_DELETE {
-		if err := d.checkReplicas(c.Replicas); err != nil {
+		list, err := d.checkReplicas(c.Replicas)
+		if err != nil {
 			return nil, err
 		}
+		c = &p4v1.CloneSessionEntry{SessionId: id, Replicas: list, ClassOfService: c.ClassOfService, PacketLengthBytes: c.PacketLengthBytes}
 		switch {
 		case c.ClassOfService > 7:
 			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: class of service %d, want 0 to 7", id, c.ClassOfService)

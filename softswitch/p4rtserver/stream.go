@@ -179,6 +179,14 @@ type packetField struct {
 
 func (b *bindings) bindPacketIO() {
 	for _, h := range b.info.ControllerPacketMetadata {
+		to := map[string]**packetHeader{"packet_in": &b.p.packetIn, "packet_out": &b.p.packetOut}[h.GetPreamble().GetName()]
+		if to == nil {
+			continue // no header of packets from or to the controller
+		}
+		if *to != nil {
+			b.errorf("the P4Info has two headers %s", h.Preamble.Name)
+			continue
+		}
 		ph := &packetHeader{}
 		widths := b.headerWidths(h)
 		for i, m := range h.Metadata {
@@ -199,12 +207,7 @@ func (b *bindings) bindPacketIO() {
 		if ph.bits%8 != 0 {
 			b.errorf("header %s has %d bits, not whole bytes", h.Preamble.GetName(), ph.bits)
 		}
-		switch h.Preamble.GetName() {
-		case "packet_in":
-			b.p.packetIn = ph
-		case "packet_out":
-			b.p.packetOut = ph
-		}
+		*to = ph
 	}
 }
 

@@ -26,7 +26,7 @@ func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, wa
 	setCookie(out, meta.cookie)
 	if e == t.Default() {
 		out.IsDefaultAction = true
-		out.IsConst = bt.info.ConstDefaultActionId != 0
+		out.IsConst = bt.constDefault()
 	} else {
 		m := t.Match(e)
 		out.Match = bt.matchProto(d, &m)
@@ -53,6 +53,12 @@ func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, wa
 		out.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64((d.s.sw.Now() - x.LastHit) / vtime.Nanosecond)}
 	}
 	return out
+}
+
+// constDefault reports whether the controller cannot change the default entry. Those
+// of tables with an action profile are constant (9.1.2).
+func (t *boundTable) constDefault() bool {
+	return t.prog.Default.ConstEntry || t.info.ConstDefaultActionId != 0 || t.profile != nil
 }
 
 func (d *device) actionProto(e *interp.Entry, t *interp.Table, meta *entryMeta) *p4v1.TableAction {

@@ -166,11 +166,12 @@ func (u *tableUpdate) decodeAction(d *device, a *p4v1.TableAction) error {
 		if err := indirect(true); err != nil {
 			return err
 		}
-		u.meta.actionSet = x.ActionProfileActionSet
 		var err error
-		u.oneShot, err = d.decodeActionSet(t, x.ActionProfileActionSet)
-		u.meta.setBytes = setCost(x.ActionProfileActionSet)
-		return err
+		if u.oneShot, u.meta.actionSet, err = d.decodeActionSet(t, x.ActionProfileActionSet); err != nil {
+			return err
+		}
+		u.meta.setBytes = setCost(u.meta.actionSet)
+		return nil
 	}
 	return status.Errorf(codes.InvalidArgument, "table %s: the action has no content", t.name)
 }
@@ -317,7 +318,7 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 	x := t.Extend(id)
 	meta := u.meta
 	x.Owner = &meta
-	x.Timeout = span(u.meta.idle)
+	x.Timeout = idleTimeout(u.meta.idle)
 	x.LastHit = d.s.sw.Now()
 	x.Member, x.Group = member, group
 	d.retain(x)
@@ -379,7 +380,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 	if x != nil {
 		meta := u.meta
 		x.Owner = &meta
-		x.Timeout = span(u.meta.idle)
+		x.Timeout = idleTimeout(u.meta.idle)
 		if x.Timeout > 0 && d.live {
 			d.s.ageing.watch(x.Timeout)
 		}
@@ -404,7 +405,7 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 	if u.t.profile != nil {
 		return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry of a table with an action profile is constant", u.t.name)
 	}
-	if u.t.prog.Default.ConstEntry || u.t.info.ConstDefaultActionId != 0 {
+	if u.t.constDefault() {
 		if u.hasAct || u.counter == nil && u.meter == nil {
 			return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry is constant", u.t.name)
 		}

@@ -3,8 +3,6 @@
 package p4rtserver
 
 import (
-	"slices"
-
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"google.golang.org/grpc/codes"
@@ -20,14 +18,17 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 		return nil, status.Errorf(codes.ResourceExhausted, "value set %s has room for %d members, %d are given", v.name, size, len(e.Members))
 	}
 	var values [][]uint64
+	seen := map[string]bool{}
 	for _, m := range e.Members {
 		value, err := v.parse(d, m)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(values, func(o []uint64) bool { return bitvec.Cmp(o, value) == 0 }) {
+		key := string(formatBytes(value))
+		if seen[key] {
 			return nil, status.Errorf(codes.AlreadyExists, "value set %s: a member is given twice", v.name)
 		}
+		seen[key] = true
 		values = append(values, value)
 	}
 	return update(func(d *device) (func(), error) {
