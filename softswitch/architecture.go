@@ -30,11 +30,13 @@ func newArchitecture(s *Switch, st *interp.State) architecture {
 	return newV1Model(s, st)
 }
 
-// copyOf returns a packet with a copy of p's frame, charged to the same port.
+// copyOf returns a packet with a copy of p's frame, charged to the same port. Its
+// work is part of p's.
 func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	c := s.tm.Get()
 	c.Frame = s.net.Frames().Clone(p.Frame)
-	c.In, c.Class, c.Passes = p.In, p.Class, p.Passes
+	c.In, c.Class = p.In, p.Class
+	s.tm.Share(p, c)
 	return c
 }
 

@@ -28,9 +28,14 @@ type Config struct {
 	Units    Units
 	// Seed initialises the generator of P4's random extern.
 	Seed uint64
-	// MaxPasses limits the resubmissions and recirculations of a packet: 1000 if
-	// zero, at most 65534; NoPassLimit is none. Packets beyond it are dropped with
-	// DropLoop.
+	// MaxPasses limits the work for one received frame: the resubmissions and
+	// recirculations of it and of all its copies, together with the copies that
+	// they make, and those that egress makes. The copies that the frame's first pass through
+	// ingress makes are not counted: multicast groups and clone sessions limit
+	// them. It is 1000 if zero, at most 65534. Work beyond it is not done, and its
+	// packets are dropped with DropLoop. With NoPassLimit, passes that take time are
+	// free: a recirculation by a port with a rate or a latency. All else is limited
+	// to 65535.
 	MaxPasses int
 }
 
@@ -164,7 +169,7 @@ func (c *Config) check() error {
 		c.MaxPasses = 1000
 	}
 	if c.MaxPasses > NoPassLimit {
-		return fmt.Errorf("switch %s: a packet may pass at most %d times, not %d; %d is no limit", c.Name, NoPassLimit-1, c.MaxPasses, NoPassLimit)
+		return fmt.Errorf("switch %s: a packet may pass at most %d times, not %d; %d is no limit for passes that take time", c.Name, NoPassLimit-1, c.MaxPasses, NoPassLimit)
 	}
 	seen := map[int]bool{}
 	for i, p := range append(slices.Clip(c.Ports), Port{Number: c.CPUPort}) {
@@ -253,8 +258,8 @@ func (t *Thresholds) gap() int64 {
 // sender is not paused again immediately.
 const defaultGap = 4000
 
-// NoPassLimit as Config.MaxPasses lets a packet pass the switch any number of times:
-// tm.Packet.Passes is never above it.
+// NoPassLimit as Config.MaxPasses lets a packet pass the switch any number of times, as
+// long as each pass takes time.
 const NoPassLimit = math.MaxUint16
 
 // maxWeight limits the weights of queues. A round of deficit round robin sends 1600 bytes

@@ -39,7 +39,7 @@ const (
 	DropBuffer                     // the buffer is full
 	DropHeadroom                   // a lossless class ran out of headroom
 	DropLink                       // the link is down
-	DropLoop                       // Config.MaxPasses
+	DropLoop                       // work beyond Config.MaxPasses
 	DropMulticast                  // an empty or unknown multicast group
 	DropNoProgram                  // no program is loaded
 	DropAssert                     // an assertion of the program failed

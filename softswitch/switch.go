@@ -58,6 +58,7 @@ type Switch struct {
 	nowhere int    // index of a port in place of all missing ones
 	links   []bool // up, by index
 	inside  []bool // ports without a link, by index
+	instant []bool // ports by which a packet is recirculated in no time, by index
 
 	groups   map[uint32]*group
 	sessions map[uint32]*session
@@ -95,6 +96,7 @@ func New(cfg Config) (*Switch, error) {
 		s.index[p.Number] = len(ports)
 		s.numbers = append(s.numbers, p.Number)
 		s.links, s.inside = append(s.links, true), append(s.inside, p.Internal)
+		s.instant = append(s.instant, p.Rate <= 0 && p.Latency <= 0)
 		t := p.thresholds(&cfg.PFC)
 		ports = append(ports, tm.Port{
 			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
@@ -108,11 +110,12 @@ func New(cfg Config) (*Switch, error) {
 	add(Port{Number: cfg.CPUPort, Internal: true})
 	s.inside[s.cpu] = false // the controller receives its packets
 	s.nowhere = len(ports)
-	s.links, s.inside = append(s.links, true), append(s.inside, true)
+	s.links, s.inside, s.instant = append(s.links, true), append(s.inside, true), append(s.instant, true)
 	ports = append(ports, tm.Port{NoPFC: true})
 	m, err := tm.New(tm.Config{
 		Ports: ports, Size: int64(cfg.Buffer.Size), QueueBytes: int64(cfg.Buffer.QueueBytes), QueuePackets: cfg.Buffer.QueuePackets, EgressAlpha: cfg.Buffer.EgressAlpha,
 		Lossless: cfg.PFC.Lossless, Quanta: cfg.PFC.Quanta, Pause: cfg.PFC.Pause, EachFrame: cfg.PFC.EachFrame, HeadroomLast: cfg.PFC.HeadroomLast, DropAlpha: cfg.PFC.DropAlpha,
+		Work: cfg.MaxPasses,
 	}, (*handler)(s))
 	if err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
@@ -318,7 +321,7 @@ func (s *Switch) LinkChanged(port int, up bool) {
 }
 
 // LosslessDrops returns the number of packets of lossless classes that were
-// dropped for lack of buffer, or because they exceeded MaxPasses.
+// dropped for lack of buffer, or because their work exceeded MaxPasses.
 func (s *Switch) LosslessDrops() uint64 {
 	return s.losslessDrops
 }
@@ -341,11 +344,18 @@ func (s *Switch) Waiting(in, out, class int) int64 {
 
 // drop counts a packet as dropped and frees it.
 func (s *Switch) drop(p *tm.Packet, cause DropCause) {
-	s.stats.Drops[cause]++
 	if p.Uncounted { // never enqueued: class zero
 		p.Uncounted = false
 		s.tm.Count(int(p.In), 0, p.Frame.Len())
 	}
+	s.count(p, cause)
+	s.net.Frames().Put(p.Frame)
+	s.tm.Put(p)
+}
+
+// count counts a packet, or a copy of it that is not made, as dropped.
+func (s *Switch) count(p *tm.Packet, cause DropCause) {
+	s.stats.Drops[cause]++
 	class := int(p.Class)
 	if class < 0 {
 		class = int(p.Queue)
@@ -359,8 +369,32 @@ func (s *Switch) drop(p *tm.Packet, cause DropCause) {
 	if s.observer != nil && s.observer.Drop != nil {
 		s.observer.Drop(s.net.Now(), s.numbers[p.In], class, cause, p.Frame)
 	}
-	s.net.Frames().Put(p.Frame)
-	s.tm.Put(p)
+}
+
+// pass takes one pass of a packet from the work of its frame. If that is spent, it
+// drops the packet and returns false.
+func (s *Switch) pass(p *tm.Packet) bool {
+	if s.tm.Spend(p, 1) == 1 {
+		return true
+	}
+	s.drop(p, DropLoop)
+	return false
+}
+
+// again is pass for a recirculated packet. Without a limit of passes, those that take
+// time are free.
+func (s *Switch) again(p *tm.Packet) bool {
+	return s.cfg.MaxPasses == NoPassLimit && !s.instant[p.Out] || s.pass(p)
+}
+
+// copies takes n copies of a packet from the work of its frame, and returns how many
+// of them may be made. The others are counted as dropped.
+func (s *Switch) copies(p *tm.Packet, n int) int {
+	got := s.tm.Spend(p, n)
+	for range n - got {
+		s.count(p, DropLoop)
+	}
+	return got
 }
 
 // enqueue puts a packet in a queue of a port now, or drops it.

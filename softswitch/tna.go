@@ -114,14 +114,14 @@ func (a *tna) fetch() { cache.Struct(a) }
 func nanoseconds(t vtime.Time) uint64 { return uint64(t / vtime.Nanosecond) }
 
 // arrive processes a packet from the parser to the queues.
-func (a *tna) arrive(p *tm.Packet) {
+func (a *tna) arrive(p *tm.Packet) { a.ingress(p, false) }
+
+// ingress is arrive. again is true if the packet has passed before: then its copies
+// are work of its frame.
+func (a *tna) ingress(p *tm.Packet, again bool) {
 	s, m := a.s, a.m
 	resubmitted := false
 	for {
-		if int(p.Passes) > s.cfg.MaxPasses {
-			s.drop(p, DropLoop)
-			return
-		}
 		length := p.Frame.Len()
 		p.Frame.Prepend(a.ingressHead(s.numbers[p.In], resubmitted))
 		m.Now = s.net.Now()
@@ -142,10 +142,12 @@ func (a *tna) arrive(p *tm.Packet) {
 		m.DeparseIn()
 		drop := a.m.Get(a.inDropCtl)
 		if m.Ask.Any {
-			if again := a.requests(p, drop, resubmitted); again {
-				p.Passes++
+			if a.requests(p, drop, resubmitted, again) {
 				s.stats.Resubmitted++
-				resubmitted = true
+				if !s.pass(p) {
+					return
+				}
+				resubmitted, again = true, true
 				continue
 			}
 		}
@@ -155,7 +157,7 @@ func (a *tna) arrive(p *tm.Packet) {
 			return
 		}
 		m.EmitIn()
-		a.forward(p, drop, length)
+		a.forward(p, drop, length, again)
 		return
 	}
 }
@@ -176,7 +178,7 @@ func (a *tna) ingressHead(port int, resubmitted bool) []byte {
 
 // requests executes the program's requests in ingress. It reports whether the
 // packet is to be resubmitted in its original form.
-func (a *tna) requests(p *tm.Packet, drop uint64, resubmitted bool) bool {
+func (a *tna) requests(p *tm.Packet, drop uint64, resubmitted, again bool) bool {
 	s, m := a.s, a.m
 	if m.Ask.Failed {
 		return false
@@ -188,7 +190,7 @@ func (a *tna) requests(p *tm.Packet, drop uint64, resubmitted bool) bool {
 		}
 	}
 	if m.Ask.Mirror && drop&dropMirror == 0 {
-		a.mirror(p, ingressHead)
+		a.mirror(p, ingressHead, again)
 	}
 	if m.Ask.Resubmit == 0 || resubmitted || drop&dropPacket != 0 {
 		return false
@@ -204,7 +206,7 @@ func (a *tna) requests(p *tm.Packet, drop uint64, resubmitted bool) bool {
 // mirror queues the copies of p for the program's mirror session: its frame
 // without the first bytes, preceded by the program's data. The copies are not
 // charged to a port that could be paused for them.
-func (a *tna) mirror(p *tm.Packet, without int) {
+func (a *tna) mirror(p *tm.Packet, without int, again bool) {
 	s, m := a.s, a.m
 	session := s.sessions[uint32(m.Ask.MirrorSession)]
 	if session == nil {
@@ -216,7 +218,11 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 		if s.place(port) < 0 {
 			continue // in a pipeline that this switch does not have
 		}
+		if again && s.copies(p, 1) == 0 {
+			continue
+		}
 		c := s.tm.Get()
+		s.tm.Share(p, c)
 		c.Frame = s.net.Frames().Clone(p.Frame)
 		c.Frame.Strip(without)
 		c.Frame.Prepend(a.bytes)
@@ -232,7 +238,7 @@ func (a *tna) mirror(p *tm.Packet, without int) {
 // forward passes a packet to the traffic manager: to a port, to multicast
 // groups, to the controller, or to several of these. length is its length on
 // arrival in bytes.
-func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
+func (a *tna) forward(p *tm.Packet, drop uint64, length int, again bool) {
 	s := a.s
 	cos := int(a.m.Get(a.cos))
 	if p.Uncounted {
@@ -268,6 +274,9 @@ func (a *tna) forward(p *tm.Packet, drop uint64, length int) {
 		}
 		s.drop(p, cause)
 		return
+	}
+	if again && n > 1 {
+		n = s.copies(p, n-1) + 1
 	}
 	flags := uint64(0)
 	if a.m.Get(a.bypass) != 0 {
@@ -311,7 +320,7 @@ func (a *tna) Egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	drop := a.m.Get(a.outDropCtl)
 	m.EmitOut()
 	if m.Ask.Mirror && drop&dropMirror == 0 {
-		a.mirror(p, 0)
+		a.mirror(p, 0, true)
 	}
 	if drop&dropPacket != 0 {
 		s.drop(p, DropEgress)
@@ -358,6 +367,7 @@ func append24(b []byte, v uint64) []byte { return append(b, byte(v>>16), byte(v>
 // reenter processes a packet that returns from its recirculation port.
 func (a *tna) reenter(p *tm.Packet) {
 	p.Uncounted = true
-	p.Passes++
-	a.arrive(p)
+	if a.s.again(p) {
+		a.ingress(p, true)
+	}
 }

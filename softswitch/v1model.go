@@ -127,7 +127,11 @@ func (a *v1model) fetch() { cache.Struct(a) }
 
 func (a *v1model) arrive(p *tm.Packet) { a.ingress(p, instanceNormal) }
 
-func (a *v1model) reenter(p *tm.Packet) { a.ingress(p, instanceRecirc) }
+func (a *v1model) reenter(p *tm.Packet) {
+	if a.s.again(p) {
+		a.ingress(p, instanceRecirc)
+	}
+}
 
 // ingress processes a packet from the parser to the queues. p.State of a
 // recirculated packet has the fields of the list p.List.
@@ -139,13 +143,8 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 	if instance == instanceRecirc {
 		list, p.List = int(p.List), 0
 		a.list = append(a.list[:0], p.State...)
-		p.Passes++
 	}
 	for {
-		if int(p.Passes) > s.cfg.MaxPasses {
-			s.drop(p, DropLoop)
-			return
-		}
 		s.stats.Processed++
 		length, through := p.Frame.Len(), false
 		if instance == instanceNormal {
@@ -169,23 +168,25 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 			m.Ingress()
 		}
 		if !m.Ask.Any {
-			a.forward(p) // the usual packet
+			a.forward(p, instance) // the usual packet
 			return
 		}
-		if !a.requests(p) {
+		if !a.requests(p, instance) {
 			return
 		}
 		// Again with the original packet.
 		list, instance = m.Ask.Resubmit, instanceResubmit
 		a.list = m.List(list, a.list)
-		p.Passes++
 		s.stats.Resubmitted++
+		if !s.pass(p) {
+			return
+		}
 	}
 }
 
 // requests executes the program's requests in ingress. It reports whether the
 // packet is to be resubmitted. If not, it has been forwarded.
-func (a *v1model) requests(p *tm.Packet) bool {
+func (a *v1model) requests(p *tm.Packet, instance uint64) bool {
 	s, m := a.s, a.m
 	ask := m.Ask
 	if ask.Failed {
@@ -198,7 +199,7 @@ func (a *v1model) requests(p *tm.Packet) bool {
 		a.list = m.List(ask.CloneList, a.list)
 		if c := s.sessions[uint32(ask.CloneSession)]; c != nil {
 			a.saved = m.SaveAll(a.saved)
-			a.cloneIngress(p, c, ask.CloneList)
+			a.cloneIngress(p, c, ask.CloneList, instance)
 			m.ResumeAll(p.Frame, a.saved)
 			m.Ask = ask
 		}
@@ -212,21 +213,25 @@ func (a *v1model) requests(p *tm.Packet) bool {
 	if ask.Resubmit != 0 {
 		return true
 	}
-	a.forward(p)
+	a.forward(p, instance)
 	return false
 }
 
 // forward queues or drops a packet at the end of ingress.
-func (a *v1model) forward(p *tm.Packet) {
+func (a *v1model) forward(p *tm.Packet, instance uint64) {
 	s, m := a.s, a.m
 	if group := m.Get(a.mcastGroup); group != 0 {
 		m.Set(a.instanceType, instanceReplication)
 		g := s.groups[uint32(group)]
-		if g == nil {
+		if g == nil || len(g.replicas) == 0 {
 			s.drop(p, DropMulticast)
 			return
 		}
-		a.replicate(p, g.replicas, int(m.Get(a.priority))&7)
+		n := len(g.replicas)
+		if instance != instanceNormal {
+			n = s.copies(p, n-1) + 1
+		}
+		a.replicate(p, g.replicas[:n], int(m.Get(a.priority))&7)
 		return
 	}
 	spec := int(m.Get(a.egressSpec))
@@ -249,14 +254,10 @@ func (a *v1model) keep() {
 	}
 }
 
-// replicate queues a copy of the packet for each replica. The last one is the
-// packet itself.
+// replicate queues a copy of the packet for each replica, of which there is one at
+// least. The last one is the packet itself.
 func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 	s, m := a.s, a.m
-	if len(replicas) == 0 {
-		s.drop(p, DropMulticast)
-		return
-	}
 	for i := range replicas {
 		c := p
 		if i < len(replicas)-1 {
@@ -272,9 +273,13 @@ func (a *v1model) replicate(p *tm.Packet, replicas []Replica, queue int) {
 
 // cloneIngress queues the ingress-to-egress clones of p. a.list has the values
 // of the field list.
-func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
+func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int, instance uint64) {
 	s, m := a.s, a.m
-	if len(c.replicas) == 0 {
+	n := len(c.replicas)
+	if instance != instanceNormal {
+		n = s.copies(p, n)
+	}
+	if n == 0 {
 		return
 	}
 	clone := s.copyOf(p)
@@ -284,16 +289,16 @@ func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int) {
 	m.ResetMetadata()
 	m.SetList(list, a.list)
 	m.Set(a.instanceType, instanceIngressClone)
-	a.sendClone(clone, c)
+	a.sendClone(clone, c, n)
 }
 
-// sendClone queues the copies of a clone session.
-func (a *v1model) sendClone(p *tm.Packet, c *session) {
-	a.s.stats.Cloned += uint64(len(c.replicas))
+// sendClone queues the first n copies of a clone session.
+func (a *v1model) sendClone(p *tm.Packet, c *session, n int) {
+	a.s.stats.Cloned += uint64(n)
 	if c.truncate > 0 {
 		a.m.Truncate(c.truncate)
 	}
-	a.replicate(p, c.replicas, c.queue)
+	a.replicate(p, c.replicas[:n], c.queue)
 }
 
 // Egress processes a packet that leaves its queue now, up to the deparser.
@@ -366,12 +371,16 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	if c == nil || len(c.replicas) == 0 {
 		return
 	}
+	n := s.copies(p, len(c.replicas))
+	if n == 0 {
+		return
+	}
 	a.list = m.List(ask.CloneList, a.list)
 	a.saved = m.SaveAll(a.saved)
 	m.ResetMetadata()
 	m.SetList(ask.CloneList, a.list)
 	m.Set(a.instanceType, instanceEgressClone)
-	a.sendClone(s.copyOf(p), c)
+	a.sendClone(s.copyOf(p), c, n)
 	m.ResumeAll(p.Frame, a.saved)
 	m.Ask = ask
 }

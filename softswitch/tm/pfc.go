@@ -45,7 +45,7 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 // chargeTo charges a packet to account a of a class of its ingress port. One that
 // comes again, from recirculation, is not another frame for EachFrame.
 func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless bool, size int64, again bool, now vtime.Time) {
-	p.charge, p.class = int32(size), int8(class)
+	p.charged, p.class = true, int8(class)
 	over := a.base + size
 	if lossless {
 		over -= in.Reserve
@@ -94,7 +94,7 @@ func (m *Manager) lifted(in *port, class int, now vtime.Time) {
 // uncharge removes a packet from account a of a class of its ingress port, from the
 // headroom first. It sends no RESUME.
 func (m *Manager) uncharge(p *Packet, in *port, a *account) {
-	charge := int64(p.charge)
+	charge := int64(p.size)
 	fromHeadroom := min(a.headroom, charge)
 	a.headroom -= fromHeadroom
 	rest := charge - fromHeadroom
@@ -104,7 +104,7 @@ func (m *Manager) uncharge(p *Packet, in *port, a *account) {
 	}
 	m.shared -= min(rest, max(0, over))
 	a.base -= rest
-	p.charge = 0
+	p.charged = false
 }
 
 // discharge removes a packet from its account, and resumes the sender if the account
@@ -143,7 +143,7 @@ func (m *Manager) resumeSender(in *port, a *account, class int, now vtime.Time) 
 // Transfer removes a packet from its account, because it enters again by another
 // port.
 func (m *Manager) Transfer(p *Packet, in int) {
-	if p.charge != 0 {
+	if p.charged {
 		m.discharge(p, m.sched.Now())
 	}
 	p.In, p.Class = int32(in), -1

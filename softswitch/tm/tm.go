@@ -46,6 +46,9 @@ type Config struct {
 	// DropAlpha limits queues of lossless classes to this share of the free part of
 	// the whole buffer; zero is no limit.
 	DropAlpha float64
+	// Work limits what is spent for one received frame and all its copies: see
+	// Manager.Spend. Zero is no limit.
+	Work int
 }
 
 // Port describes a port of a traffic manager. Ports are numbered by their index in
@@ -83,15 +86,15 @@ type Packet struct {
 	In, Out int32
 	// Port and List are for the Handler: the program's number of the port, and the
 	// field list of a recirculated packet.
-	Port   int32
-	size   int32 // as charged to the queue
-	charge int32 // as charged to In and class; 0: not charged
-	List   uint16
-	// Passes counts how often it was recirculated or resubmitted, modulo 2^16.
-	Passes uint16
-	Class  int8
-	Queue  int8
-	class  int8
+	Port  int32
+	size  int32  // as charged to the queue
+	work  uint32 // index in Manager.works; 0: none
+	List  uint16
+	Class int8
+	Queue int8
+	class int8
+	// charged is true if size is charged to In and class.
+	charged bool
 	// Uncounted is true if the packet is not yet among those received.
 	Uncounted bool
 }
@@ -188,6 +191,7 @@ type Manager struct {
 	// the size of reserve and headroom in the buffer.
 	shared, apart int64
 	free          *Packet
+	works         []work
 	ready         []int // ports that may have something to send
 	running       bool
 	watch         Watcher
@@ -337,7 +341,7 @@ func (m *Manager) Get() *Packet {
 		return &b.Packet
 	}
 	m.free = p.next
-	p.next, p.State, p.Passes, p.Class, p.Queue, p.Uncounted, p.List = nil, p.State[:0], 0, -1, 0, false, 0
+	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.List = nil, p.State[:0], -1, 0, false, 0
 	return p
 }
 
@@ -347,8 +351,11 @@ func (m *Manager) Put(p *Packet) {
 }
 
 func (m *Manager) release(p *Packet, now vtime.Time) {
-	if p.charge != 0 {
+	if p.charged {
 		m.discharge(p, now)
+	}
+	if p.work != 0 {
+		m.settle(p)
 	}
 	p.Frame = nil
 	p.next = m.free
@@ -366,7 +373,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		class = q
 	}
 	qu, a := &m.class(out, q).queue, &m.class(int(p.In), class).account
-	again, before := p.charge != 0, int(p.class)
+	again, before := p.charged, int(p.class)
 	if again {
 		m.lift(p, in)
 	}
