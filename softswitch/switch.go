@@ -320,6 +320,13 @@ func (s *Switch) LinkChanged(port int, up bool) {
 	s.tm.Run()
 }
 
+// Work returns how many passes and copies the switch has made. It never decreases.
+func (s *Switch) Work() uint64 { return s.stats.Processed + s.stats.Cloned + s.stats.Replicated }
+
+// NotSent counts frames that Network.Send could not put on a link, because it has
+// failed, as dropped. They were counted as sent.
+func (s *Switch) NotSent(frames int) { s.stats.Drops[DropLink] += uint64(frames) }
+
 // LosslessDrops returns the number of packets of lossless classes that were
 // dropped for lack of buffer, or because their work exceeded MaxPasses.
 func (s *Switch) LosslessDrops() uint64 {

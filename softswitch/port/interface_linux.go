@@ -19,9 +19,10 @@ import (
 // reports the offloads that the sender left to the hardware (checksums,
 // segmentation). The link performs them, so that programs see complete frames.
 type ifLink struct {
-	name string
-	fd   int // receives frames; not in the runtime's poller: see poller
-	tx   int // sends frames only; no call waits on it
+	name  string
+	index int // of the interface
+	fd    int // receives frames; not in the runtime's poller: see poller
+	tx    int // sends frames only; no call waits on it
 
 	reading sync.Mutex // guards in and, during Read, the socket
 	in      *inbox     // of Read
@@ -65,7 +66,7 @@ func OpenInterface(name string) (Link, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("interface %s: %w", name, err), unix.Close(fd))
 	}
-	l := &ifLink{name: name, fd: fd, tx: -1, event: -1, out: newOutbox()}
+	l := &ifLink{name: name, index: ifi.Index, fd: fd, tx: -1, event: -1, out: newOutbox()}
 	if l.tx, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err == nil {
 		err = unix.Bind(l.tx, &unix.SockaddrLinklayer{Ifindex: ifi.Index})
 	}
@@ -152,7 +153,7 @@ func (l *ifLink) Write(frames []*packet.Frame) error {
 		for sent := 0; sent < n; {
 			switch k, err := mmsg(unix.SYS_SENDMMSG, l.tx, l.out.msgs[sent:n]); {
 			case errors.Is(err, unix.EINTR):
-			case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EMSGSIZE), errors.Is(err, unix.EINVAL):
+			case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EMSGSIZE), errors.Is(err, unix.EINVAL):
 				sent++ // longer than the MTU, or no room: the kernel has counted it
 			case err != nil:
 				return fmt.Errorf("interface %s: %w", l.name, err)
@@ -163,6 +164,28 @@ func (l *ifLink) Write(frames []*packet.Frame) error {
 		frames = frames[n:]
 	}
 	return nil
+}
+
+// Reopen implements Reopener. The interface may have another name by now, or be
+// another one of this name. It must be up.
+func (l *ifLink) Reopen() (Link, error) {
+	name := l.name
+	if ifi, err := net.InterfaceByIndex(l.index); err == nil {
+		name = ifi.Name
+	}
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("interface %s: %w", name, err)
+	}
+	if ifi.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("interface %s is down", name)
+	}
+	again, err := OpenInterface(name)
+	if err != nil {
+		return nil, err
+	}
+	again.(*ifLink).name = l.name
+	return again, nil
 }
 
 // Close implements Link.

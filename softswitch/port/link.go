@@ -37,6 +37,7 @@ type Batch struct {
 	buf  []byte
 	ends []int
 	port int
+	from Link
 	err  error
 }
 

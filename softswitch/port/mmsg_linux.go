@@ -67,8 +67,8 @@ func newInbox() *inbox {
 func (in *inbox) receive(l *ifLink) (int, error) {
 	n, err := mmsg(unix.SYS_RECVMMSG, l.fd, in.msgs[:])
 	switch {
-	case err == nil, errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN):
-		return n, nil // an interface that is down may come up again
+	case err == nil, errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return n, nil
 	}
 	return 0, fmt.Errorf("interface %s: %w", l.name, err)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -49,6 +50,7 @@ type poller struct {
 	urgent       bool // the thread has priority
 	short        int  // number of consecutive waits shorter than gather
 	more         bool // frames may remain
+	failed       map[int]error
 	frames       [][]byte
 }
 
@@ -83,7 +85,7 @@ func newWaiter(links map[int]Link) (waiter, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("epoll: %w", err), p.close())
 	}
-	p.in, p.ready = newInbox(), make([]unix.EpollEvent, len(p.links)+1)
+	p.in, p.ready, p.failed = newInbox(), make([]unix.EpollEvent, len(p.links)+1), map[int]error{}
 	return p, nil
 }
 
@@ -178,22 +180,41 @@ func (p *poller) wait(d time.Duration) error {
 }
 
 // take passes received frames to the switch, up to inMsgs frames per interface.
-func (p *poller) take(r *Runner) error {
+func (p *poller) take(r *Runner) map[int]error {
 	p.more = false
+	clear(p.failed)
 	for _, e := range p.ready[:p.n] {
 		if e.Fd < 0 {
 			continue
 		}
 		l, number := p.links[e.Fd], p.numbers[e.Fd]
+		if l.closed.Load() { // it has failed meanwhile
+			continue
+		}
 		n, err := p.in.receive(l)
 		if err != nil {
-			return fmt.Errorf("port %d: %w", number, err)
+			p.failed[number] = err
+			continue
 		}
 		p.more = p.more || n == inMsgs
 		p.frames = p.in.frames(n, p.frames[:0])
 		r.receive(number, p.frames)
 	}
 	p.n = 0
+	return p.failed
+}
+
+// replace implements waiter. The kernel has removed the link before, which is closed.
+func (p *poller) replace(port int, l Link) error {
+	next, ok := l.(*ifLink)
+	if !ok {
+		return nil
+	}
+	i := slices.Index(p.numbers, port)
+	p.links[i] = next
+	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, next.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)}); err != nil {
+		return fmt.Errorf("interface %s: epoll: %w", next.name, err)
+	}
 	return nil
 }
 
