@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +30,6 @@ import (
 	"github.com/pauseless/pauseless/softswitch/port"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -233,7 +234,7 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	stop, err := serve(c, sw, srv, log, cancel)
+	stop, err := serve(c, sw, srv, runner, log, cancel)
 	if err != nil {
 		return errors.Join(err, closeAll(links))
 	}
@@ -332,7 +333,7 @@ func readText(name string, m proto.Message) error {
 
 // serve starts the servers and returns a function that stops them. If a server
 // fails, it calls failed.
-func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *slog.Logger, failed func()) (stop func(), err error) {
+func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, runner *port.Runner, log *slog.Logger, failed func()) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
 		for _, s := range stops {
@@ -371,11 +372,7 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 			stop()
 			return func() {}, fmt.Errorf("metrics: %w", err)
 		}
-		mux := http.NewServeMux()
-		mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-		mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsHelp) })
-		mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-		h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+		h := metrics.NewServer(reg, metricsHelp, func() string { return health(runner) })
 		log.Info("metrics", "address", l.Addr())
 		go func() {
 			if err := h.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -388,11 +385,26 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, log *sl
 	return stop, nil
 }
 
+// health returns the text of /healthz: ok, or which ports are down and why. The
+// switch runs in either case.
+func health(r *port.Runner) string {
+	down := r.Down()
+	if len(down) == 0 {
+		return "ok\n"
+	}
+	var b strings.Builder
+	b.WriteString("degraded\n")
+	for _, n := range slices.Sorted(maps.Keys(down)) {
+		fmt.Fprintf(&b, "port %d is down: %v\n", n, down[n])
+	}
+	return b.String()
+}
+
 // metricsHelp is the page / of the metrics server.
 const metricsHelp = `This is a pauseless switch.
 
 /metrics   its counters, for Prometheus
-/healthz   whether it runs
+/healthz   ok, or "degraded" and the ports whose interfaces have failed
 
 docs/grafana/pauseless.json is a dashboard for Grafana; docs/switch.md describes
 the counters. To see the network: pauseless live --topology FABRIC.yaml

@@ -51,6 +51,7 @@ var (
 	buffer       = desc("buffer_bytes", "Bytes in the packet buffer.")
 	bufferMax    = desc("buffer_max_bytes", "The most bytes that were ever in the packet buffer.")
 
+	portUp      = desc("port_up", "1 if the port's link is up, 0 if it is down.", "port")
 	portRx      = desc("port_received_packets_total", "Packets charged to a class of an ingress port.", "port", "class")
 	portRxBytes = desc("port_received_bytes_total", "Their bytes.", "port", "class")
 	portTx      = desc("port_sent_packets_total", "Packets sent from a queue.", "port", "class")
@@ -90,8 +91,12 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 	release := c.sw.Hold()
 	st := c.sw.Stats()
 	ports := make([]softswitch.PortStats, len(c.nums))
+	up := make([]int64, len(c.nums))
 	for i, n := range c.nums {
 		ports[i] = c.sw.Port(n)
+		if c.sw.LinkUp(n) {
+			up[i] = 1
+		}
 	}
 	if s := c.sw.State(); s != nil {
 		for _, t := range s.Tables {
@@ -133,6 +138,7 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 	gauge(buffer, st.BufferBytes)
 	gauge(bufferMax, st.MaxBufferBytes)
 	for i := range ports {
+		gauge(portUp, up[i], c.ports[i])
 		for class := range packet.Classes {
 			k, port, label := &ports[i].Class[class], c.ports[i], strconv.Itoa(class)
 			counter(portRx, k.RxPackets, port, label)
