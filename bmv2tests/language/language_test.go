@@ -85,7 +85,7 @@ func (c *construct) script() string {
 
 // each calls f with every construct.
 func each(t *testing.T, f func(t *testing.T, name string, p *bmv2json.Program, s *stf.Script)) {
-	for _, list := range [][]construct{values, statements, calls, parsers, tables, externs} {
+	for _, list := range [][]construct{values, statements, calls, order, exits, instances, loops, enums, parsers, tables, externs} {
 		for _, c := range list {
 			t.Run(c.name, func(t *testing.T) {
 				name := filepath.Join(t.TempDir(), "t.p4")

@@ -86,11 +86,19 @@ func (l *lowerer) move(dst, src value) {
 	}
 }
 
-// moveParts assigns the elements of a stack one by one.
+// moveParts assigns the elements of a stack, or the members of a union, one by
+// one.
 func (l *lowerer) moveParts(dst, src value) {
 	to, from := l.parts(dst), l.parts(src)
 	for i := range to {
-		if i < len(from) && from[i] != nil {
+		if i >= len(from) || from[i] == nil {
+			continue
+		}
+		a, ok1 := to[i].(header)
+		b, ok2 := from[i].(header)
+		if ok1 && ok2 && unionOf(a.ref) != nil { // an invalid member says nothing of the others
+			l.emit(&ir.CopyHeader{Base: l.at(), Dst: a.ref, Src: b.ref})
+		} else {
 			l.move(to[i], from[i])
 		}
 	}
@@ -99,8 +107,13 @@ func (l *lowerer) moveParts(dst, src value) {
 func (l *lowerer) moveHeader(d header, src value) {
 	switch s := src.(type) {
 	case header:
-		if s.ref != d.ref {
-			l.emit(&ir.CopyHeader{Base: l.at(), Dst: d.ref, Src: s.ref})
+		copied := func() { l.emit(&ir.CopyHeader{Base: l.at(), Dst: d.ref, Src: s.ref}) }
+		switch {
+		case s.ref == d.ref:
+		case unionOf(d.ref) != nil:
+			l.ifElse(validity(s), l.span, copied, func() { l.setValid(d.ref, false) })
+		default:
+			copied()
 		}
 	case headerLit:
 		l.emit(&ir.SetValid{Base: l.at(), Header: d.ref, Valid: true})
@@ -110,10 +123,48 @@ func (l *lowerer) moveHeader(d header, src value) {
 			}
 		}
 	case noHeader:
-		l.emit(&ir.SetValid{Base: l.at(), Header: d.ref})
+		l.setValid(d.ref, false)
 	default:
 		l.fail(l.span.Start, CodeUnsupported, "this header cannot be assigned to on this target")
 	}
+}
+
+// setValid makes a header valid or invalid. A union with a member that is made
+// invalid has no valid member (language spec 8.20).
+func (l *lowerer) setValid(h ir.HeaderRef, valid bool) {
+	members := unionOf(h)
+	if valid || members == nil {
+		members = []ir.HeaderRef{h}
+	}
+	for _, m := range members {
+		l.emit(&ir.SetValid{Base: l.at(), Header: m, Valid: valid})
+	}
+}
+
+// unionOf returns the members of the union that a header is a member of, or
+// nil.
+func unionOf(h ir.HeaderRef) (members []ir.HeaderRef) {
+	switch h := h.(type) {
+	case *ir.Header:
+		if h.Union != nil {
+			for _, m := range h.Union.Members {
+				members = append(members, m)
+			}
+		}
+	case *ir.UnionStackElem:
+		for i := range h.Stack.Type.Members {
+			members = append(members, &ir.UnionStackElem{Stack: h.Stack, Index: h.Index, Member: i})
+		}
+	case *ir.UnionStackNext:
+		for i := range h.Stack.Type.Members {
+			members = append(members, &ir.UnionStackNext{Stack: h.Stack, Member: i})
+		}
+	case *ir.UnionStackLast:
+		for i := range h.Stack.Type.Members {
+			members = append(members, &ir.UnionStackLast{Stack: h.Stack, Member: i})
+		}
+	}
+	return members
 }
 
 // samePlace reports whether a and b are the same variable or field.
@@ -252,6 +303,9 @@ func (p *places) addHeader(h ir.HeaderRef) {
 	switch h := h.(type) {
 	case *ir.Header:
 		p.headers[h] = true
+		if h.Union != nil { // it changes the others' validity
+			p.add(union{u: h.Union})
+		}
 	case *ir.StackElem:
 		p.add(stack{s: h.Stack})
 		p.addExpr(h.Index)

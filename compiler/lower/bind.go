@@ -22,14 +22,14 @@ func (l *lowerer) bindParam(p *types.Param, v value) {
 //
 // The language copies arguments in and results out. The copy is left out, and
 // the parameter is an alias of the argument, if no other code in the call can
-// observe the difference: no other argument overlaps it and, in an action, no
-// variable of the control that the body names.
+// observe the difference: no later argument has effects, no other argument
+// overlaps it and, in an action, no variable of the control that the body names.
 func (l *lowerer) bindArgs(c *types.Call, args []arg, f *frame) func() {
 	old := l.frame
 	l.frame = f
 	defer func() { l.frame = old }()
 	visible := l.visible(c, old)
-	var outs []func()
+	var outs copies
 	for i, a := range args {
 		p := a.param
 		if a.v == nil {
@@ -37,30 +37,30 @@ func (l *lowerer) bindArgs(c *types.Call, args []arg, f *frame) func() {
 		}
 		switch p.Dir {
 		case syntax.DirOut, syntax.DirInout:
-			if l.canAlias(args, i, visible) {
+			if a.in == nil && l.canAlias(args, i, visible) {
 				if p.Dir == syntax.DirOut {
 					l.invalidate(a.v)
 				}
 				l.bindParam(p, a.v)
 				continue
 			}
-			tmp := l.temp(a.t, p.Name)
-			if p.Dir == syntax.DirInout {
+			tmp := a.in
+			switch {
+			case tmp != nil:
+			case p.Dir == syntax.DirInout:
+				tmp = l.temp(a.t, p.Name)
 				l.copyIn(old, tmp, a)
-			} else {
+			default:
+				tmp = l.temp(a.t, p.Name)
 				l.invalidate(tmp)
 			}
 			l.bindParam(p, tmp)
-			outs = append(outs, l.copyOut(old, a, tmp))
+			outs.add(a, l.copyOut(old, a, tmp))
 		default:
 			l.bindParam(p, l.inValue(args, i, visible))
 		}
 	}
-	return func() {
-		for _, out := range outs {
-			out()
-		}
-	}
+	return outs.run
 }
 
 // visible returns the places that the called code can reach without its
@@ -88,7 +88,7 @@ func (l *lowerer) canAlias(args []arg, i int, visible []*places) bool {
 			}
 		}
 	case header:
-		if _, ok := v.ref.(*ir.Header); !ok {
+		if h, ok := v.ref.(*ir.Header); !ok || h.Union != nil {
 			return false
 		}
 	}
@@ -163,7 +163,11 @@ func isStable(v value) bool {
 func (l *lowerer) copyIn(f *frame, tmp value, a arg) {
 	old := l.frame
 	l.frame = f
-	l.assign(tmp, l.load(a.v))
+	if a.in != nil {
+		l.assign(tmp, a.in)
+	} else {
+		l.assign(tmp, l.load(a.v))
+	}
 	l.frame = old
 }
 
@@ -182,7 +186,7 @@ func (l *lowerer) copyOut(f *frame, a arg, tmp value) func() {
 // once. All calls share its tables and objects, whose keys must therefore be
 // the same, so each parameter has a place of its own.
 func (l *lowerer) bindCopies(inst *instance, c *types.Call, args []arg, f *frame) func() {
-	var outs []func()
+	var outs copies
 	old := l.frame
 	for _, a := range args {
 		p := a.param
@@ -203,17 +207,13 @@ func (l *lowerer) bindCopies(inst *instance, c *types.Call, args []arg, f *frame
 		switch p.Dir {
 		case syntax.DirOut:
 			l.invalidate(own)
-			outs = append(outs, l.copyOut(old, a, own))
+			outs.add(a, l.copyOut(old, a, own))
 		case syntax.DirInout:
 			l.copyIn(old, own, a)
-			outs = append(outs, l.copyOut(old, a, own))
+			outs.add(a, l.copyOut(old, a, own))
 		default:
 			l.assign(own, a.v)
 		}
 	}
-	return func() {
-		for _, out := range outs {
-			out()
-		}
-	}
+	return outs.run
 }

@@ -3,6 +3,7 @@
 package lower
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pauseless/pauseless/compiler/ir"
@@ -62,7 +63,7 @@ func (l *lowerer) directInstance(e *syntax.CallExpr, c *types.Call) *instance {
 		return inst
 	}
 	inst := l.newInstance(&types.Call{Block: c.Block}, controlName(around.name, nil, name), around)
-	inst.applied = l.countDirect(around, c.Block)
+	inst.once = around.once && l.countDirect(around, c.Block) == 1
 	around.direct[name] = inst
 	return inst
 }
@@ -246,7 +247,7 @@ func (l *lowerer) applyBlock(e *syntax.CallExpr, c *types.Call, inst *instance) 
 	span := l.span
 	var out func()
 	fr := &frame{parent: inst.frame, vals: map[types.Object]value{}, inst: inst}
-	if inst.applied == 1 {
+	if inst.once {
 		out = l.bindArgs(c, l.arguments(c, nil), fr)
 	} else {
 		out = l.bindCopies(inst, c, l.arguments(c, nil), fr)
@@ -278,7 +279,7 @@ func (l *lowerer) callBuiltin(e *syntax.CallExpr, c *types.Call) value {
 		v := l.lvalue(c.Recv)
 		if h, ok := v.(header); ok {
 			l.guarded(v, func() {
-				l.emit(&ir.SetValid{Base: l.at(), Header: h.ref, Valid: c.Name == "setValid"})
+				l.setValid(h.ref, c.Name == "setValid")
 			})
 			return nil
 		}
@@ -322,21 +323,31 @@ func (l *lowerer) callBuiltin(e *syntax.CallExpr, c *types.Call) value {
 
 // arg is an argument after evaluation.
 type arg struct {
-	v     value
+	v     value // of an out or inout argument, the place
+	in    value // a copy of what an inout argument was when it was evaluated, or nil if v still has it
 	param *types.Param
 	t     types.Type
 	e     syntax.Expr // nil if it was left out
+	place int         // in the call
 }
 
-// arguments evaluates the arguments of a call from left to right.
+// arguments evaluates the arguments of a call from left to right, as they are
+// written (language spec 6.8). A value that the evaluation of a later argument
+// could change is copied.
 func (l *lowerer) arguments(c *types.Call, subst types.Subst) []arg {
 	args := make([]arg, len(c.Params))
-	for i, p := range c.Params {
-		a := arg{param: p, e: c.Args[i]}
+	order := inOrder(c.Args)
+	for n, i := range order {
+		p := c.Params[i]
+		a := arg{param: p, e: c.Args[i], place: n}
 		a.t = l.info.Substitute(l.substitute(p.Type), subst)
 		e := a.e
 		if e == nil {
 			e = p.Default
+		}
+		later := make([]syntax.Expr, 0, len(order))
+		for _, k := range order[n+1:] {
+			later = append(later, c.Args[k])
 		}
 		_, dontcare := e.(*syntax.DefaultExpr)
 		switch {
@@ -344,19 +355,69 @@ func (l *lowerer) arguments(c *types.Call, subst types.Subst) []arg {
 			if p.Dir == syntax.DirOut {
 				a.v = l.temp(a.t, p.Name)
 			}
-		case p.Dir == syntax.DirOut || p.Dir == syntax.DirInout:
+		case p.Dir == syntax.DirOut:
 			a.v = l.fixed(l.lvalue(e))
+		case p.Dir == syntax.DirInout:
+			a.v = l.fixed(l.lvalue(e))
+			if l.anyEffects(later) {
+				if _, ok := irType(a.t); ok || typeOfPlace(a.v) != types.Invalid {
+					a.in = l.temp(a.t, p.Name)
+					l.assign(a.in, l.load(a.v))
+				}
+			}
 		default:
 			switch a.t.(type) {
 			case *types.Extern, *types.Block:
 				a.v = l.expr(e)
 			default:
-				a.v = l.keep(l.exprTo(e, a.t), c.Args[i+1:])
+				a.v = l.keep(l.exprTo(e, a.t), later)
 			}
 		}
 		args[i] = a
 	}
 	return args
+}
+
+// copies are what runs after a call. Results are copied out in the order of the
+// arguments in the call, which named arguments can change.
+type copies struct {
+	out   []func()
+	place []int
+}
+
+func (c *copies) add(a arg, out func()) {
+	at, _ := slices.BinarySearch(c.place, a.place)
+	c.out, c.place = slices.Insert(c.out, at, out), slices.Insert(c.place, at, a.place)
+}
+
+func (c *copies) run() {
+	for _, out := range c.out {
+		out()
+	}
+}
+
+// inOrder returns the indices of arguments in the order in which the call has
+// them, and then of those that were left out. Named arguments can be in any
+// order. Positions would not tell it, because all tokens of a macro have one;
+// numbers of expressions do.
+func inOrder(args []syntax.Expr) []int {
+	order := make([]int, len(args))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, k int) int {
+		switch a, b := args[i], args[k]; {
+		case a == nil && b == nil:
+			return 0
+		case a == nil:
+			return 1
+		case b == nil:
+			return -1
+		default:
+			return cmp.Compare(a.ID(), b.ID())
+		}
+	})
+	return order
 }
 
 // objectsIn returns the objects that a body names.

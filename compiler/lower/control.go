@@ -36,17 +36,17 @@ func (l *lowerer) controlBody(inst *instance) {
 	for _, d := range inst.block.Control.Locals {
 		if v, ok := d.(*syntax.VarDecl); ok {
 			l.span = syntax.Span(v)
-			if inst.applied > 1 {
-				l.keptVar(inst, v)
-			} else {
+			if inst.once {
 				l.localDecl(v)
+			} else {
+				l.keptVar(inst, v)
 			}
 		}
 	}
 	l.stmtList(inst.block.Control.Body.Stmts)
 }
 
-// keptVar is localDecl for a control that is applied more than once: its
+// keptVar is localDecl for a control whose code is lowered more than once: its
 // tables and actions name the same variables each time.
 func (l *lowerer) keptVar(inst *instance, d *syntax.VarDecl) {
 	o := l.info.Defs[d].(*types.Var)
@@ -89,6 +89,7 @@ func (l *lowerer) applyTable(call *syntax.CallExpr, then, els func()) {
 	}
 	t := l.tableOf(call)
 	a := &ir.Apply{Base: ir.Base{Span: syntax.Span(call)}, Table: t}
+	l.applied(a)
 	r1, r2 := true, true
 	if then != nil {
 		a.Hit, r1 = l.collect(then)
@@ -117,6 +118,7 @@ func (l *lowerer) switchAction(s *syntax.SwitchStmt, call *syntax.CallExpr) {
 	}
 	t := l.tableOf(call)
 	a := &ir.Apply{Base: ir.Base{Span: syntax.Span(call)}, Table: t}
+	l.applied(a)
 	var cur *ir.Case
 	hasDefault, reached := false, false
 	for _, c := range s.Cases {
@@ -171,8 +173,12 @@ func (l *lowerer) table(inst *instance, o *types.TableObj) *ir.Table {
 		switch p.Name.Name {
 		case "key":
 			l.keyStmts[t], _ = l.collect(func() {
-				for _, k := range p.Keys {
-					t.Keys = append(t.Keys, l.key(k))
+				for i, k := range p.Keys {
+					var later []syntax.Expr
+					for _, k := range p.Keys[i+1:] {
+						later = append(later, k.X)
+					}
+					t.Keys = append(t.Keys, l.key(k, later))
 				}
 			})
 		case "actions":
@@ -207,10 +213,10 @@ func (l *lowerer) table(inst *instance, o *types.TableObj) *ir.Table {
 	return t
 }
 
-func (l *lowerer) key(k *syntax.KeyElement) *ir.Key {
+func (l *lowerer) key(k *syntax.KeyElement, later []syntax.Expr) *ir.Key {
 	key := &ir.Key{Match: k.Match.Name, Source: l.typeOf(k.X), Decl: k}
 	key.Name = l.keyName(k)
-	key.X = l.scalarOf(k.X)
+	key.X = l.keepScalar(l.scalarOf(k.X), later)
 	return key
 }
 
@@ -497,7 +503,7 @@ func (l *lowerer) action(inst *instance, a *types.Action, bound []syntax.Expr) *
 	outer, span := l.frame, l.span
 	parser, outs, inAction := l.parser, l.copyOuts, l.inAction
 	l.parser, l.copyOuts, l.inAction = nil, nil, true
-	var directed []arg
+	directed := &types.Call{Action: a}
 	act.Body, _ = l.collect(func() {
 		l.within(parent, func(fr *frame) {
 			l.span = act.Span
@@ -512,18 +518,10 @@ func (l *lowerer) action(inst *instance, a *types.Action, bound []syntax.Expr) *
 					l.bindParam(p, scalar{&ir.ParamRef{Param: q}})
 					continue
 				}
-				l.frame = outer
-				b := arg{param: p, t: p.Type, e: bound[i]}
-				if p.Dir == syntax.DirIn {
-					b.v = l.exprTo(bound[i], p.Type)
-				} else {
-					b.v = l.lvalue(bound[i])
-				}
-				l.frame = fr
-				directed = append(directed, b)
+				directed.Params, directed.Args = append(directed.Params, p), append(directed.Args, bound[i])
 			}
 			l.frame = outer
-			out := l.bindArgs(&types.Call{Action: a}, directed, fr)
+			out := l.bindArgs(directed, l.arguments(directed, nil), fr)
 			l.frame = fr
 			l.copyOuts = append(l.copyOuts, out)
 			l.labelled(a.Name, func(to *label) {

@@ -4,6 +4,7 @@ package lower
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -149,12 +150,18 @@ func rest(list []*syntax.FieldValue) []syntax.Expr {
 
 // keep returns v, copied if an expression evaluated later could change it.
 func (l *lowerer) keep(v value, later []syntax.Expr) value {
-	for _, e := range later {
-		if l.hasEffects(e) {
-			return l.copyOf(v)
-		}
+	if l.anyEffects(later) {
+		return l.copyOf(v)
 	}
 	return v
+}
+
+func (l *lowerer) keepScalar(x ir.Expr, later []syntax.Expr) ir.Expr {
+	return l.keep(scalar{x}, later).(scalar).x
+}
+
+func (l *lowerer) anyEffects(list []syntax.Expr) bool {
+	return slices.ContainsFunc(list, l.hasEffects)
 }
 
 // hasEffects reports whether evaluating e can change anything.
@@ -202,7 +209,7 @@ func (l *lowerer) copyOf(v value) value {
 			out.elems = append(out.elems, l.copyOf(e))
 		}
 		return out
-	case header, stack, union, unionStack:
+	case header, stack, union, unionStack, unionAt:
 		tmp := l.temp(typeOfPlace(v), "tmp")
 		l.assign(tmp, v)
 		return tmp
@@ -220,6 +227,8 @@ func typeOfPlace(v value) types.Type {
 	case union:
 		return v.t
 	case unionStack:
+		return v.t
+	case unionAt:
 		return v.t
 	case aggregate:
 		return v.t
@@ -659,6 +668,7 @@ func (l *lowerer) runtimeIndex(e *syntax.IndexExpr, v value, list []value, i ir.
 func (l *lowerer) slice(e *syntax.SliceExpr) value {
 	v := l.expr(e.X)
 	if e.Plus {
+		v = l.keep(v, []syntax.Expr{e.Lo})
 		width := int(l.number(e.Hi).Int64())
 		lo := l.expr(e.Lo)
 		if c := isConst(lo); c != nil {

@@ -26,7 +26,7 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 		}
 	}
 	if obj == nil && c.Func.Name == "verify" && l.parser != nil && l.isCore(c) {
-		cond := l.scalarTo(c.Args[0], types.Bool)
+		cond := l.keepScalar(l.scalarTo(c.Args[0], types.Bool), c.Args[1:])
 		l.emit(&ir.Verify{Base: l.at(), Cond: cond, Err: l.scalarTo(c.Args[1], types.Error)})
 		return nil
 	}
@@ -46,12 +46,12 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 	for _, t := range c.TypeArgs {
 		call.TypeArgs = append(call.TypeArgs, l.substitute(t))
 	}
-	var outs []func()
+	var outs copies
 	for _, a := range l.arguments(c, subst) {
 		arg, out := l.externArg(a)
 		call.Args = append(call.Args, arg)
 		if out != nil {
-			outs = append(outs, out)
+			outs.add(a, out)
 		}
 	}
 	var result value
@@ -61,9 +61,7 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 		call.Args = append([]ir.Arg{arg}, call.Args...)
 	}
 	l.emit(call)
-	for _, out := range outs {
-		out()
-	}
+	outs.run()
 	return result
 }
 
@@ -82,6 +80,10 @@ func (l *lowerer) externArg(a arg) (ir.Arg, func()) {
 			out.X = c
 			return out, nil
 		}
+	}
+	if a.in != nil {
+		l.fillArg(&out, a.in)
+		return out, l.copyOut(l.frame, a, a.in)
 	}
 	if a.param.Dir == syntax.DirOut || a.param.Dir == syntax.DirInout {
 		switch v := a.v.(type) {
@@ -191,6 +193,9 @@ func (l *lowerer) extract(e *syntax.CallExpr, c *types.Call) {
 		if h, ok = l.lvalue(c.Args[0]).(header); !ok {
 			l.unsupported(c.Args[0], "only a header can be extracted, which %s is not", syntax.Text(c.Args[0]))
 		}
+	}
+	if l.anyEffects(c.Args[1:]) {
+		h = l.fixed(h).(header)
 	}
 	x := &ir.Extract{Base: l.at(), Header: h.ref}
 	varbits := 0

@@ -16,10 +16,10 @@ type instance struct {
 	block *types.Block
 	name  string // the control plane's name
 	frame *frame // of constructor parameters, and of all that has the instance's lifetime
-	// applied counts the calls of its apply in the enclosing code. Only an instance
-	// with one call can use its arguments without copies.
-	applied int
-	params  map[*types.Param]value // places of the parameters if applied is above 1
+	// once is true if its code is lowered once. Only then can the instance use its
+	// arguments without copies.
+	once    bool
+	params  map[*types.Param]value // places of the parameters if once is false
 	tables  map[*types.TableObj]*ir.Table
 	actions map[string]*ir.Action // by declaration and bound arguments
 	direct  map[string]*instance  // of types that are applied directly
@@ -159,7 +159,7 @@ func (l *lowerer) prepare(inst *instance) {
 			continue
 		}
 		child := l.newInstance(l.info.Call(inner.Call), name, inst)
-		child.applied = counts[o]
+		child.once = inst.once && counts[o] == 1
 		inst.frame.vals[o] = child
 	}
 	l.frame = old
@@ -172,16 +172,25 @@ func (inst *instance) locals() []syntax.Decl {
 	return inst.block.Control.Locals
 }
 
-// walk calls see for the expressions in the statements of an instance.
+// walk calls see for the expressions in the statements of an instance, and
+// again for those that are lowered more than once.
 func (inst *instance) walk(see func(syntax.Expr) bool) {
+	stmt := func(s syntax.Stmt) {
+		syntax.WalkStmt(s, see)
+		syntax.WalkStmts(s, func(s syntax.Stmt) {
+			if f, ok := s.(*syntax.ForInStmt); ok {
+				syntax.WalkStmt(f.Body, see)
+			}
+		})
+	}
 	if inst.block.Kind == types.ParserBlock {
 		for _, s := range inst.block.Parser.States {
 			for _, st := range s.Body {
-				syntax.WalkStmt(st, see)
+				stmt(st)
 			}
 		}
 	} else {
-		syntax.WalkStmt(inst.block.Control.Body, see)
+		stmt(inst.block.Control.Body)
 	}
 }
 

@@ -64,6 +64,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 		roles:       map[string]value{},
 		structs:     map[*value]*places{},
 		sums:        map[*ir.Object]*ir.VarRef{},
+		exitCopies:  map[*ir.Apply][]ir.Stmt{},
 	}
 	l.global = &frame{vals: map[types.Object]value{}}
 	l.frame = l.global
@@ -77,6 +78,7 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 	l.checkVersion(prog)
 	l.declareGlobals(prog)
 	l.blocks(main)
+	l.tableExits()
 	if rep.Failed() {
 		return nil
 	}
@@ -129,6 +131,8 @@ type lowerer struct {
 	inAction bool // the code of an action is being lowered
 	stmts    int
 	copyOuts []func() // of the enclosing calls, for exit
+	// exitCopies are the copies after an exit in a table, by its application.
+	exitCopies map[*ir.Apply][]ir.Stmt
 }
 
 // frame binds the objects of one declaration, in one of its instances, to
@@ -237,6 +241,7 @@ func (l *lowerer) blocks(main *types.Instance) {
 			l.fail(main.Pos(), CodeMain, "main has no argument for %s", b.Role)
 		}
 		inst := l.blockArg(args[i])
+		inst.once = true
 		params := l.paramsOf(b, inst.block)
 		if params == nil {
 			l.fail(args[i].Pos(), CodeMain, "%s has %d parameters, %s needs %d: is the architecture's file up to date?", inst.block.Name, len(inst.block.Params), b.Role, len(b.Params))

@@ -4,6 +4,7 @@ package lower
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
@@ -171,6 +172,9 @@ func (l *lowerer) selectExpr(e *syntax.SelectExpr) {
 		}
 		sc.Keys = l.keySets(c.Keys, keyTypes)
 		sel.Cases = append(sel.Cases, sc)
+		if !slices.ContainsFunc(sc.Keys, func(k ir.KeySet) bool { return !k.Any && (k.Mask == nil || k.Mask.Sign() != 0) }) {
+			break // it takes everything; targets try such a case last
+		}
 	}
 	l.parser.state.Select = sel
 }

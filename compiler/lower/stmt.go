@@ -3,8 +3,6 @@
 package lower
 
 import (
-	"strconv"
-
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -46,9 +44,7 @@ func (l *lowerer) stmt(s syntax.Stmt) {
 	case *syntax.ReturnStmt:
 		l.returnStmt(s)
 	case *syntax.ExitStmt:
-		for i := len(l.copyOuts) - 1; i >= 0; i-- {
-			l.copyOuts[i]()
-		}
+		l.copyAllOut()
 		l.emit(&ir.Exit{Base: l.at()})
 		l.dead = true
 	case *syntax.BreakStmt:
@@ -302,87 +298,4 @@ func (l *lowerer) switchCases(s *syntax.SwitchStmt, cases []*syntax.SwitchCase, 
 			l.stmt(cases[n].Body)
 		}
 	}, func() { l.switchCases(s, cases[n+1:], x, t) })
-}
-
-func (l *lowerer) forStmt(s *syntax.ForStmt) {
-	if l.parser != nil {
-		l.unsupported(s, "a loop cannot be used in a parser")
-	}
-	for _, i := range s.Init {
-		l.stmt(i)
-	}
-	l.runLoop(s.Body, func() ir.Expr { return l.scalarOf(s.Cond) }, func() {
-		for _, u := range s.Update {
-			l.stmt(u)
-		}
-	})
-}
-
-// runLoop lowers a loop with the given condition, body and update.
-func (l *lowerer) runLoop(body syntax.Stmt, cond func() ir.Expr, update func()) {
-	loopStmt := &ir.Loop{Base: l.at()}
-	var c ir.Expr
-	loopStmt.Before, _ = l.collect(func() { c = cond() })
-	if k, ok := c.(*ir.Const); ok && !isTrue(k) && len(loopStmt.Before) == 0 {
-		return
-	}
-	loopStmt.Cond = c
-	l.labelled("loop", func(brk *label) {
-		loopStmt.Body, _ = l.collect(func() {
-			l.labelled("next", func(cont *label) {
-				l.frame.loops = append(l.frame.loops, loop{brk, cont})
-				l.stmt(body)
-				l.frame.loops = l.frame.loops[:len(l.frame.loops)-1]
-			})
-		})
-		loopStmt.Update, _ = l.collect(update)
-		loopStmt.Break = brk.ir
-		l.emit(loopStmt)
-	})
-}
-
-// forIn lowers a loop over a range to one that counts, and one over a list or
-// stack to one body for each element.
-func (l *lowerer) forIn(s *syntax.ForInStmt) {
-	o := l.info.Defs[s.Var].(*types.Var)
-	t := l.substitute(o.Type)
-	if r, ok := s.X.(*syntax.BinaryExpr); ok && r.Op == syntax.Range {
-		l.forRange(s, o, t, l.scalarTo(r.X, t), l.scalarTo(r.Y, t))
-		return
-	}
-	v := l.expr(s.X)
-	list := l.parts(v)
-	if list == nil {
-		if len(l.parts(l.convert(v, t))) == 0 {
-			if a, ok := v.(aggregate); !ok || len(a.elems) > 0 {
-				l.unsupported(s.X, "a loop over %s is not supported on this target", syntax.Text(s.X))
-			}
-		}
-	}
-	l.labelled("loop", func(brk *label) {
-		for i, e := range list {
-			l.labelled("next"+strconv.Itoa(i), func(cont *label) {
-				l.frame.vals[o] = l.convert(e, t)
-				l.frame.loops = append(l.frame.loops, loop{brk, cont})
-				l.stmt(s.Body)
-				l.frame.loops = l.frame.loops[:len(l.frame.loops)-1]
-			})
-		}
-	})
-}
-
-// forRange lowers for (v in lo .. hi). The end is part of the range, and may
-// be the largest number there is.
-func (l *lowerer) forRange(s *syntax.ForInStmt, o *types.Var, t types.Type, lo, hi ir.Expr) {
-	i := l.temp(t, o.ObjName()).(scalar)
-	hi = l.copyOf(scalar{hi}).(scalar).x
-	l.move(i, scalar{lo})
-	l.frame.vals[o] = i
-	again := l.tempVar(ir.BoolType, "more")
-	l.move(scalar{again}, scalar{mkBinary(syntax.LessEqual, i.x, hi)})
-	l.runLoop(s.Body, func() ir.Expr { return again }, func() {
-		l.move(scalar{again}, scalar{mkBinary(syntax.Less, i.x, hi)})
-		step := &ir.Const{T: i.x.Type(), Val: bitConst(8, 1).Val}
-		l.move(i, scalar{mkBinary(syntax.Plus, i.x, step)})
-	})
 }

@@ -55,54 +55,70 @@ func walkList(list []Expr, f func(Expr) bool) {
 	}
 }
 
-// WalkStmt calls f for all expressions in a statement.
-func WalkStmt(s Stmt, f func(Expr) bool) {
+// WalkStmts calls f for s and for the statements in it.
+func WalkStmts(s Stmt, f func(Stmt)) {
+	if s == nil {
+		return
+	}
+	f(s)
 	switch s := s.(type) {
-	case *DeclStmt:
-		switch d := s.Decl.(type) {
-		case *VarDecl:
-			Walk(d.Init, f)
-		case *ConstDecl:
-			Walk(d.Value, f)
-		}
-	case *AssignStmt:
-		Walk(s.X, f)
-		Walk(s.Y, f)
-	case *CallStmt:
-		Walk(s.Call, f)
 	case *BlockStmt:
 		for _, t := range s.Stmts {
-			WalkStmt(t, f)
+			WalkStmts(t, f)
 		}
 	case *IfStmt:
-		Walk(s.Cond, f)
-		WalkStmt(s.Then, f)
-		if s.Else != nil {
-			WalkStmt(s.Else, f)
-		}
+		WalkStmts(s.Then, f)
+		WalkStmts(s.Else, f)
 	case *SwitchStmt:
-		Walk(s.X, f)
 		for _, c := range s.Cases {
-			Walk(c.Label, f)
 			if c.Body != nil {
-				WalkStmt(c.Body, f)
+				WalkStmts(c.Body, f)
 			}
 		}
 	case *ForStmt:
 		for _, t := range s.Init {
-			WalkStmt(t, f)
+			WalkStmts(t, f)
 		}
-		Walk(s.Cond, f)
 		for _, t := range s.Update {
-			WalkStmt(t, f)
+			WalkStmts(t, f)
 		}
-		WalkStmt(s.Body, f)
+		WalkStmts(s.Body, f)
 	case *ForInStmt:
-		Walk(s.X, f)
-		WalkStmt(s.Body, f)
-	case *ReturnStmt:
-		Walk(s.X, f)
+		WalkStmts(s.Body, f)
 	}
+}
+
+// WalkStmt calls f for all expressions in a statement.
+func WalkStmt(s Stmt, f func(Expr) bool) {
+	WalkStmts(s, func(s Stmt) {
+		switch s := s.(type) {
+		case *DeclStmt:
+			switch d := s.Decl.(type) {
+			case *VarDecl:
+				Walk(d.Init, f)
+			case *ConstDecl:
+				Walk(d.Value, f)
+			}
+		case *AssignStmt:
+			Walk(s.X, f)
+			Walk(s.Y, f)
+		case *CallStmt:
+			Walk(s.Call, f)
+		case *IfStmt:
+			Walk(s.Cond, f)
+		case *SwitchStmt:
+			Walk(s.X, f)
+			for _, c := range s.Cases {
+				Walk(c.Label, f)
+			}
+		case *ForStmt:
+			Walk(s.Cond, f)
+		case *ForInStmt:
+			Walk(s.X, f)
+		case *ReturnStmt:
+			Walk(s.X, f)
+		}
+	})
 }
 
 // WalkDecl calls f for all expressions in a declaration.

@@ -127,9 +127,6 @@ func (c *Checker) name(x *operand, e *syntax.NameExpr) {
 		x.set(constant, o.Type, o.Value)
 	case *Var:
 		x.set(variable, o.Type, nil)
-		if o.loop {
-			x.mode, x.readonly = value, "it is the variable of a for loop"
-		}
 	case *ParamObj:
 		c.param(x, o.Param)
 	case *TypeName:

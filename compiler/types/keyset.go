@@ -4,6 +4,7 @@ package types
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/internal/diag"
@@ -127,20 +128,33 @@ func (c *Checker) keyset(e syntax.Expr, keys []Type, match []string) {
 		return
 	}
 	for i, el := range elems {
-		kind := ""
+		kind, key := "", keys[i]
 		if match != nil {
 			kind = match[i]
+		} else if len(keys) == 1 {
+			key = labelType(key)
 		}
-		c.keyPart(el, keys[i], kind, match != nil)
+		c.keyPart(el, key, kind, match != nil)
 	}
 }
 
+// labelType returns the type that the labels of a select with one key have. As
+// in p4c, those of a serializable enum can be values of the enum or of its
+// underlying type.
+func labelType(key Type) Type { return underlyingBits(key) }
+
 // setFits reports whether a value set can be compared with all keys.
 func (c *Checker) setFits(s *Set, keys []Type) bool {
-	if len(keys) == 1 && Identical(s.Elem, keys[0]) {
+	if len(keys) == 1 && fitsKey(s.Elem, labelType(keys[0])) {
 		return true
 	}
-	return identicalLists(flatten(nil, s.Elem), keys)
+	return slices.EqualFunc(flatten(nil, s.Elem), keys, fitsKey)
+}
+
+// fitsKey reports whether the elements of a set can be compared with a key of
+// the given type: they have this type, or it is their underlying type.
+func fitsKey(elem, key Type) bool {
+	return Identical(elem, key) || Identical(underlyingBits(elem), key)
 }
 
 // flatten appends the types of the fields of t, recursively.
@@ -184,11 +198,6 @@ func (c *Checker) keyPart(e syntax.Expr, key Type, match string, entry bool) {
 	}
 	if entry && match == "range" && !x.isConst() || entry && !x.isConst() {
 		c.errorf(e.Pos(), CodeNotConstant, "a key of an entry must be known at compile time, %s is not", syntax.Text(e))
-		return
-	}
-	// A serializable enum and its underlying type can be compared in either
-	// direction.
-	if Identical(underlyingBits(key), underlyingBits(x.typ)) && !Identical(key, x.typ) && !isSerEnum(key) {
 		return
 	}
 	if tup, ok := key.(*Tuple); ok && len(tup.Elems) == 1 {
@@ -239,7 +248,7 @@ func (c *Checker) setPart(e syntax.Expr, x *operand, s *Set, key Type, match str
 			}
 		}
 		c.record(e, &Set{key}, x.val)
-	} else if !Identical(elem, key) && !Identical(underlyingBits(elem), underlyingBits(key)) {
+	} else if !fitsKey(elem, key) {
 		c.errorf(e.Pos(), CodeMismatch, "%s is a set of %s, the key has type %s", syntax.Text(e), typeText(elem), typeText(key))
 		return
 	}

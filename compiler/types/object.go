@@ -41,7 +41,6 @@ type (
 		object
 		Type Type
 		Decl *syntax.VarDecl
-		loop bool // of a for … in loop, which cannot be assigned to
 	}
 
 	// ParamObj is a parameter in its body.

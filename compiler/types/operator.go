@@ -520,7 +520,7 @@ func (c *Checker) set(x *operand, e *syntax.BinaryExpr) {
 	if y.mode == invalid || z.mode == invalid {
 		return
 	}
-	yt, zt := underlyingBits(y.typ), underlyingBits(z.typ)
+	left, yt, zt := y.typ, underlyingBits(y.typ), underlyingBits(z.typ)
 	if n, ok := y.typ.(*NewType); ok && Identical(y.typ, z.typ) {
 		yt, zt = n.Base, n.Base
 	}
@@ -544,5 +544,8 @@ func (c *Checker) set(x *operand, e *syntax.BinaryExpr) {
 			c.warnf(e.Pos(), CodeEmptySet, "the range %s is empty", syntax.Text(e))
 		}
 	}
-	x.set(m, &Set{y.typ}, v)
+	if left == Int {
+		left = y.typ
+	}
+	x.set(m, &Set{left}, v)
 }

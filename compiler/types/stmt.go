@@ -342,12 +342,13 @@ func (c *Checker) forIn(s *syntax.ForInStmt) {
 				c.errorf(s.X.Pos(), CodeMismatch, "a loop cannot go over %s", x.describe())
 			}
 		}
-		if elem != nil && t != Invalid && !Identical(elem, t) {
+		// As in p4c, the elements are cast to the type of the variable.
+		if elem != nil && t != Invalid && !castable(&operand{mode: value, typ: elem}, t) {
 			c.errorf(s.Var.Pos(), CodeMismatch, "the elements have type %s, the variable has type %s", typeText(elem), typeText(t))
 		}
 	}
 	c.openScope()
-	o := &Var{object: obj(s.Var.Name), Type: t, Decl: s.Var, loop: true}
+	o := &Var{object: obj(s.Var.Name), Type: t, Decl: s.Var}
 	o.used = true
 	c.info.Defs[s.Var] = o
 	c.declare(o)
