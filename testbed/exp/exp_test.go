@@ -136,7 +136,8 @@ func withMetrics(o *result.Outcome) []result.RunNote {
 // the text of claims.
 func equalVerdicts(a, b []result.Judged) bool {
 	return slices.EqualFunc(a, b, func(a, b result.Judged) bool {
-		return a.Verdict == b.Verdict && a.Why == b.Why && a.Precise == b.Precise && a.Point == b.Point && a.Seeds == b.Seeds && same(a.Effect, b.Effect) && same(a.Low, b.Low) && same(a.High, b.High)
+		return a.Verdict == b.Verdict && a.Why == b.Why && a.Precise == b.Precise && a.Point == b.Point && a.Seeds == b.Seeds && same(a.Effect, b.Effect) && same(a.Low, b.Low) && same(a.High, b.High) &&
+			(a.Difference == nil) == (b.Difference == nil)
 	})
 }
 

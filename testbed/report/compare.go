@@ -41,33 +41,15 @@ const (
 
 var signs = map[string]string{better: "▲", worse: "▼", undecided: "~"}
 
-// effect is the ratio of two means less one, with its 95 % interval. Bounded
-// reports whether the interval is finite.
-type effect struct {
-	change, low, high float64
-	seeds             int
-	bounded           bool
-}
-
-// ratio compares paired values by Fieller's interval. It returns false without
-// values and if the mean of than is 0.
-func ratio(with, than []float64) (effect, bool) {
-	if len(with) == 0 || result.Mean(than) == 0 {
-		return effect{}, false
-	}
-	i := result.RatioInterval(with, than, 0.05)
-	return effect{i.Value - 1, i.Low - 1, i.High - 1, len(with), !math.IsInf(i.Low, 0) && !math.IsInf(i.High, 0)}, true
-}
-
 // mark returns better, worse or undecided. Good is less, more, or empty for a
 // metric of which neither is better; the mark is empty then.
-func (e effect) mark(good string) string {
-	switch {
+func mark(c result.Comparison, good string) string {
+	switch sign := c.Sign(); {
 	case good == "":
 		return ""
-	case !e.bounded || e.low <= 0 && e.high >= 0:
+	case sign == 0:
 		return undecided
-	case (e.high < 0) == (good == "less"):
+	case (sign < 0) == (good == "less"):
 		return better
 	}
 	return worse
@@ -147,7 +129,7 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 			any = any || result.Mean(v) != 0
 			if b, ok := g.base(p, a.arm); ok {
 				with, than := paired(a, b, m)
-				c.compare(with, than, "less")
+				c.compare(with, than, "less", m.Unit)
 			}
 			row.Cells = append(row.Cells, c)
 		}
@@ -159,23 +141,30 @@ func compare(p *Page, g *group) ([]Answer, Table) {
 	return answers, table
 }
 
-// compare adds the change from the arm's base.
-func (c *Cell) compare(with, than []float64, good string) {
-	e, ok := ratio(with, than)
-	if !ok {
+// compare adds the change from the arm's base, by the rule that decides claims.
+func (c *Cell) compare(with, than []float64, good, unit string) {
+	if len(with) == 0 || result.Mean(with) == 0 && result.Mean(than) == 0 {
 		return
 	}
-	c.Change = percent(e.change)
-	switch {
-	case e.seeds == 1:
-		return
-	case e.bounded:
-		c.Interval = fmt.Sprintf("%s to %s", percent(e.low), percent(e.high))
-	default:
-		c.Interval = "no bounds"
+	both := result.Decided(with, than, good)
+	if !math.IsNaN(both.Change.Value) {
+		c.Change = percent(both.Change.Value)
 	}
-	c.Mark = e.mark(good)
+	if len(with) == 1 {
+		return
+	}
+	c.Interval = interval(both, unit)
+	c.Mark = mark(both, good)
 	c.Sign = signs[c.Mark]
+}
+
+// interval prints the interval of a comparison: of the change, or with a unit if the
+// change has no bounds.
+func interval(c result.Comparison, unit string) string {
+	if units := c.Units(); units != nil {
+		return minus(units.Text(unit))
+	}
+	return fmt.Sprintf("%s to %s", percent(c.Change.Low), percent(c.Change.High))
 }
 
 // counts returns rows without a comparison: flows finished, drops, and the
@@ -244,21 +233,23 @@ func amount(x float64) string {
 // sentence compares an arm with its base: average and 99th percentile of the
 // completion time, and PAUSE frames.
 func sentence(name, other string, of func(metric string) (with, than []float64)) Answer {
-	e, ok := ratio(of("avg_fct_us"))
-	if !ok {
+	with, than := of("avg_fct_us")
+	if len(with) == 0 {
 		return Answer{fmt.Sprintf("The completion times of %s and %s are not compared: no seed has all flows finished with both.", name, other), undecided}
 	}
-	text := fmt.Sprintf("%s finishes flows %s than %s on average", name, words(e.change, "sooner", "later"), other)
-	mark := undecided
-	switch {
-	case e.seeds == 1:
+	both := result.Decided(with, than, "less")
+	text := fmt.Sprintf("%s finishes flows %s than %s on average", name, words(both.Change.Value, "sooner", "later"), other)
+	m := undecided
+	if len(with) == 1 {
 		text += " (one seed: no interval, so no verdict)"
-	case !e.bounded:
-		text += fmt.Sprintf(" (no interval from %d seeds)", e.seeds)
-	default:
-		mark = e.mark("less")
-		text += fmt.Sprintf(" (95 %% interval of the change %s to %s, %d seeds", percent(e.low), percent(e.high), e.seeds)
-		if mark == undecided {
+	} else {
+		m = mark(both, "less")
+		of := "change"
+		if both.Units() != nil {
+			of = "difference"
+		}
+		text += fmt.Sprintf(" (95 %% interval of the %s %s, %d seeds", of, interval(both, "µs"), len(with))
+		if m == undecided {
 			text += ": undecided"
 		}
 		text += ")"
@@ -266,13 +257,14 @@ func sentence(name, other string, of func(metric string) (with, than []float64))
 	for _, m := range []struct{ metric, before, less, more string }{
 		{"p99_fct_us", ", the slowest 1 % ", "sooner", "later"}, {"pause_frames", ", with ", "fewer PAUSE frames", "more PAUSE frames"},
 	} {
-		if e, ok := ratio(of(m.metric)); ok {
-			text += m.before + words(e.change, m.less, m.more)
+		if with, than := of(m.metric); result.Mean(than) != 0 {
+			text += m.before + words(result.Mean(with)/result.Mean(than)-1, m.less, m.more)
 		}
 	}
-	return Answer{text + ".", mark}
+	return Answer{text + ".", m}
 }
 
+// words says a change in words: "12.3 % sooner".
 func words(change float64, less, more string) string {
 	if change > 0 {
 		return fmt.Sprintf("%.1f %% %s", 100*change, more)

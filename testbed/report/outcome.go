@@ -176,7 +176,7 @@ func (p *Page) pointTable(o *result.Outcome, x *Experiment, point []string) Tabl
 			if base := bases[head]; base != "" {
 				if b := cellOf(o, base, point); b != nil {
 					with, than := pairedCells(c, b, m.Name)
-					cell.compare(with, than, m.Better)
+					cell.compare(with, than, m.Better, m.Unit)
 				}
 			}
 			row.Cells = append(row.Cells, cell)

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -49,6 +50,7 @@ func Write(w io.Writer, o Options, sources ...Source) error {
 	if err != nil {
 		return fmt.Errorf("report %q: %w", o.Title, err)
 	}
+	emptySlices(reflect.ValueOf(p))
 	// Marshal writes <, > and & as \u003c and so on, so that no name can end
 	// the element that holds the data.
 	data, err := json.Marshal(p)
@@ -56,6 +58,31 @@ func Write(w io.Writer, o Options, sources ...Source) error {
 		return fmt.Errorf("report %q: %w", o.Title, err)
 	}
 	return tmpl.Execute(w, map[string]any{"Title": o.Title, "Made": o.Made, "Web": web.Inline("report"), "Page": p, "Data": template.JS(data)})
+}
+
+// emptySlices replaces nil slices by empty ones in the figures' data, since JSON has
+// nil slices as null. Fields that are omitted if empty stay so.
+func emptySlices(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			emptySlices(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			tag := v.Type().Field(i).Tag.Get("json")
+			if tag != "-" && !(strings.Contains(tag, ",omitempty") && v.Field(i).IsZero()) {
+				emptySlices(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		for i := range v.Len() {
+			emptySlices(v.Index(i))
+		}
+	}
 }
 
 // Page is the content of a report. Fields with a JSON name are the figures'

@@ -230,3 +230,51 @@ func TestOutcomeIsShown(t *testing.T) {
 		t.Errorf("figures are %+v", x.Figures)
 	}
 }
+
+// Runs that were paused but not sampled, runs without flows, and a kept file of
+// figures with null have no null in the page: the script expects arrays.
+func TestPagesHaveNoNull(t *testing.T) {
+	paused, empty := run("drill", 1, 3), &result.Run{Scenario: "demo", Profile: "ecmp", Seed: 1}
+	paused.Lines = nil
+	network := run("plb", 1, 2)
+	network.Network, network.Lines, network.Pauses = &result.Network{}, nil, network.Pauses[:1]
+	shapes, err := ReadShapes(strings.NewReader(`{"format":"pauseless-figures/1","runs":[{"arm":"base","point":["none","go-back-n"],"seed":1,"time":{"arm":0,"seed":1,"t":null,"lines":null,"rows":["l1 port 2"],"pauses":[[0,3,1,2]],"paused":null}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, _ := grid(gridClaims...)
+	var b bytes.Buffer
+	if err := Write(&b, Options{Title: "demo"}, Source{Runs: []*result.Run{paused, empty, network}}, Source{Outcome: o, Shapes: shapes}); err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?s)id="data">(.*?)</script>`).FindStringSubmatch(b.String())
+	if null := regexp.MustCompile(`"\w+":null`).FindString(m[1]); null != "" {
+		t.Errorf("the page's data has %s", null)
+	}
+}
+
+// A claim and the cell of the table that has its numbers say the same.
+func TestClaimAndTableAgree(t *testing.T) {
+	// The base's interval includes zero, as with few PAUSE frames in two seeds.
+	with, than := []float64{735, 753}, []float64{0, 1}
+	o := &result.Outcome{Arms: []result.Arm{{Name: "base"}, {Name: "new"}}}
+	var notes []result.RunNote
+	for i := range with {
+		notes = append(notes, result.RunNote{Arm: "base", Seed: uint64(i), State: result.Done, Metrics: map[string]float64{"pause_frames": than[i]}},
+			result.RunNote{Arm: "new", Seed: uint64(i), State: result.Done, Metrics: map[string]float64{"pause_frames": with[i]}})
+	}
+	o.Fill(notes, []result.Claim{{More: "pause_frames", With: "new", Than: "base"}})
+	var b bytes.Buffer
+	if err := Write(&b, Options{Title: "demo"}, Source{Outcome: o}); err != nil {
+		t.Fatal(err)
+	}
+	const interval = "+635.5 to +851.5"
+	if got := verdict(&o.Claims[0]).Text; !strings.Contains(got, "holds; change +148700.0 %; difference "+interval+" (95 % interval, 2 seeds)") {
+		t.Errorf("the claim is %q", got)
+	}
+	for _, row := range (&Page{}).outcome(o, nil).Tables[0].Rows {
+		if c := row.Cells[1]; c.Interval != interval || c.Mark != worse {
+			t.Errorf("%s: %+v, want %s and %s", row.Title, c, interval, worse)
+		}
+	}
+}

@@ -97,10 +97,14 @@ func verdicts(o *result.Outcome) *Verdicts {
 		row := &v.Rows[k]
 		e, lo, hi := float64(j.Effect), float64(j.Low), float64(j.High)
 		m := Mark{Y: float64(len(row.Marks))*markHeight + 7, Class: map[string]string{result.Holds: better, result.Refuted: worse, result.Inconclusive: undecided}[j.Verdict], Text: verdict(j).Text}
-		if !math.IsNaN(e) && !math.IsInf(e, 0) {
+		switch {
+		case j.Difference != nil: // off the scale of changes: an arrow
+			x := onScale(math.Copysign(scaleTo, float64(j.Difference.Value)))
+			m.Shown, m.X, m.Low, m.High, m.From, m.To = true, x, x, x, j.Difference.Value > 0, j.Difference.Value <= 0
+		case !math.IsNaN(e) && !math.IsInf(e, 0):
 			m.Shown, m.X, m.Low, m.High = true, onScale(e), onScale(e), onScale(e)
 			m.From, m.To = true, true
-			if !math.IsNaN(lo) && !math.IsNaN(hi) {
+			if !math.IsInf(hi-lo, 0) && !math.IsNaN(hi-lo) {
 				m.Low, m.High, m.From, m.To = onScale(lo), onScale(hi), lo >= scaleFrom, hi <= scaleTo
 			}
 		}
@@ -121,8 +125,8 @@ func verdicts(o *result.Outcome) *Verdicts {
 	return v
 }
 
-// minus replaces the hyphen by a minus sign as wide as a plus.
-func minus(text string) string { return strings.Replace(text, "-", "−", 1) }
+// minus replaces hyphens by minus signs as wide as a plus.
+func minus(text string) string { return strings.ReplaceAll(text, "-", "−") }
 
 // verdict describes the outcome of a claim in a sentence.
 func verdict(j *result.Judged) Answer {
@@ -134,11 +138,15 @@ func verdict(j *result.Judged) Answer {
 	if j.Why != "" {
 		text += ", " + j.Why
 	}
-	if e := float64(j.Effect); !math.IsNaN(e) && !math.IsInf(e, 0) {
+	e, lo, hi := float64(j.Effect), float64(j.Low), float64(j.High)
+	if !math.IsNaN(e) && !math.IsInf(e, 0) {
 		text += "; change " + percent(e)
-		if lo, hi := float64(j.Low), float64(j.High); !math.IsInf(lo, 0) && !math.IsNaN(lo) && !math.IsInf(hi, 0) {
-			text += fmt.Sprintf(" (95 %% interval %s to %s, %d seeds)", percent(lo), percent(hi), j.Seeds)
-		}
+	}
+	switch {
+	case j.Difference != nil:
+		text += fmt.Sprintf("; difference %s (95 %% interval, %d seeds)", minus(j.Difference.Text(j.Unit())), j.Seeds)
+	case !math.IsInf(hi-lo, 0) && !math.IsNaN(hi-lo):
+		text += fmt.Sprintf(" (95 %% interval %s to %s, %d seeds)", percent(lo), percent(hi), j.Seeds)
 	}
 	if !j.Claim.Paper.IsZero() {
 		text += "; the paper says " + minus(j.Claim.Paper.String())

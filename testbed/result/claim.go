@@ -50,10 +50,12 @@ func (c *Claim) Number() (float64, bool) {
 	return x, err == nil
 }
 
+const defaultWithin = 0.1
+
 // within returns the required half-width as a share.
 func (c *Claim) within() float64 {
 	if c.Within == 0 {
-		return 0.1
+		return defaultWithin
 	}
 	return float64(c.Within)
 }

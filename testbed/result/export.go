@@ -128,7 +128,7 @@ func (o *Outcome) ClaimSheet() *Sheet {
 	for _, name := range []string{"experiment", "scale", "claim", "point", "verdict", "why"} {
 		columns = append(columns, parquet.Column{Name: name, Type: parquet.Text})
 	}
-	for _, name := range []string{"value", "other", "effect", "low", "high", "paper", "within"} {
+	for _, name := range []string{"value", "other", "effect", "low", "high", "difference", "difference_low", "difference_high", "paper", "within"} {
 		columns = append(columns, parquet.Column{Name: name, Type: parquet.Double})
 	}
 	columns = append(columns, parquet.Column{Name: "seeds", Type: parquet.Int})
@@ -139,8 +139,12 @@ func (o *Outcome) ClaimSheet() *Sheet {
 			if j.Claim.Paper.Given {
 				paper = j.Claim.Paper.Change
 			}
+			d := Difference{Num(math.NaN()), Num(math.NaN()), Num(math.NaN())}
+			if j.Difference != nil {
+				d = *j.Difference
+			}
 			if !yield([]any{o.Experiment, o.Scale, j.Text, j.Point, j.Verdict, j.Why, float64(j.Value), float64(j.Other), float64(j.Effect), float64(j.Low),
-				float64(j.High), paper, j.Claim.within(), int64(j.Seeds)}, nil) {
+				float64(j.High), float64(d.Value), float64(d.Low), float64(d.High), paper, j.Claim.within(), int64(j.Seeds)}, nil) {
 				return
 			}
 		}

@@ -176,9 +176,11 @@ type Judged struct {
 	Effect Num `json:"effect"`
 	Low    Num `json:"low"`
 	High   Num `json:"high"`
-	Value  Num `json:"value"`
-	Other  Num `json:"other"`
-	Seeds  int `json:"seeds"`
+	// Difference is set if the change has no bounds.
+	Difference *Difference `json:"difference,omitempty"`
+	Value      Num         `json:"value"`
+	Other      Num         `json:"other"`
+	Seeds      int         `json:"seeds"`
 	// Precise reports whether the interval is as narrow as the claim requires.
 	Precise bool `json:"precise"`
 
@@ -419,28 +421,20 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	j := Judged{Claim: *c, Text: c.text(), Point: point, Seeds: len(a), cells: cells, Verdict: Inconclusive}
 	key, _ := c.Relation()
 	number, isNumber := c.Number()
-	var effect, difference Interval
 	if isNumber {
 		b = make([]float64, len(a))
 		for i := range b {
 			b[i] = number
 		}
 	}
-	d := make([]float64, len(a))
-	for i := range a {
-		d[i] = a[i] - b[i]
-	}
-	effect, difference = RatioInterval(a, b, p), meanInterval(d, p)
-	effect = Interval{effect.Value - 1, effect.Low - 1, effect.High - 1}
+	within := c.within()
+	both := Compare(a, b, p)
+	effect, difference := both.Change, both.Difference
 	j.Value, j.Other = Num(Mean(a)), Num(Mean(b))
 	if len(a) == 0 {
 		j.Value, j.Other = Num(math.NaN()), Num(math.NaN())
 	}
-	if len(a) > 0 && difference.Low == 0 && difference.High == 0 {
-		effect = Interval{} // equal with every seed, also if the base's interval includes zero
-	}
-	j.Effect, j.Low, j.High = Num(effect.Value), Num(effect.Low), Num(effect.High)
-	within := c.within()
+	j.compared(both)
 	margin := within
 	if isNumber && key != "same" {
 		margin = 0 // a bound has no margin
@@ -463,7 +457,6 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 			some++
 		}
 	}
-	sign := signTest(d)
 	switch missing := o.missing(cells, metric); {
 	case missing > 0:
 		j.Why = fmt.Sprintf("%d of its runs did not finish", missing)
@@ -481,9 +474,7 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 	case key == "same" && (lo > within || hi < -within):
 		j.Verdict = Refuted
 	case key == "same":
-		if j.Verdict, j.Why = sameBySigns(d, b, within), "by the sign test"; j.Verdict == Inconclusive {
-			j.Why = "the interval is wider than the margin"
-		}
+		j.Why = "the interval is wider than the margin"
 	case hi < 0 || down:
 		j.Verdict = Holds
 	case lo > 0 || up:
@@ -497,18 +488,23 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("no gain of %.3g %% or more, half of the paper's", 100*c.half())
 	case counts && gain < 1:
 		j.Verdict, j.Why = Refuted, "no gain of one a run"
-	case sign != 0:
-		j.Verdict, j.Why = Refuted, "by the sign test"
-		if sign < 0 == (key == "less") {
-			j.Verdict = Holds
-		}
 	case math.IsInf(lo, 0):
 		j.Why = "too few seeds to tell the base from zero"
 	default:
 		j.Why = "the interval has both signs"
 	}
-	if len(a) > 1 && variance(a) == 0 && variance(d) == 0 && j.Why == "" {
+	if len(a) > 1 && variance(a) == 0 && difference.Half() == 0 && j.Why == "" {
 		j.Why = "all seeds give the same"
+	}
+	if open := len(a) > 1 && !isNumber && o.missing(cells, metric) == 0 && j.Verdict == Inconclusive; open {
+		if m := medians(a, b, signError); key == "same" && m.Change.beside(within) || key != "same" && m.Sign() != 0 {
+			m = medians(a, b, p)
+			j.compared(m)
+			j.Verdict, j.Why = Refuted, "by the median of the seeds"
+			if key == "same" && math.Abs(m.Change.Value) <= within || key != "same" && m.Sign() < 0 == (key == "less") {
+				j.Verdict = Holds
+			}
+		}
 	}
 	half := effect.Half()
 	open := j.Verdict == Inconclusive || j.Verdict == Refuted && lo <= -margin && lo < 0 && hi > 0 // its sign is open
@@ -518,6 +514,11 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		j.Precise = j.Precise || c.settledBy(Interval{early.Value - 1, early.Low - 1, early.High - 1})
 	}
 	return j
+}
+
+// compared notes the interval that decides the claim.
+func (j *Judged) compared(c Comparison) {
+	j.Effect, j.Low, j.High, j.Difference = Num(c.Change.Value), Num(c.Change.Low), Num(c.Change.High), c.Units()
 }
 
 // earlyError is the error probability of an interval that ends the seeds of a claim
@@ -532,31 +533,13 @@ func (c *Claim) settledBy(effect Interval) bool {
 	key, _ := c.Relation()
 	lo, hi, within := effect.Low, effect.High, c.within()
 	if key == "same" {
-		return lo >= -within && hi <= within || lo > within || hi < -within
+		return effect.beside(within)
 	}
 	if key == "more" {
 		lo, hi = -hi, -lo
 	}
 	_, bound := c.Number()
 	return lo > 0 || hi < 0 || lo > -within && !bound
-}
-
-// sameBySigns returns what sign tests say of the claim that differences from the
-// base b lie within a margin: it holds if most do, and is refuted if most lie beyond
-// the margin on one side.
-func sameBySigns(d, b []float64, within float64) string {
-	inside, over, under := make([]float64, len(d)), make([]float64, len(d)), make([]float64, len(d))
-	for i := range d {
-		margin := within * math.Abs(b[i])
-		inside[i], over[i], under[i] = math.Abs(d[i])-margin, d[i]-margin, d[i]+margin
-	}
-	switch {
-	case signTest(inside) < 0:
-		return Holds
-	case signTest(over) > 0 || signTest(under) < 0:
-		return Refuted
-	}
-	return Inconclusive
 }
 
 // missing counts the runs of cells that have no value of a metric.

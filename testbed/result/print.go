@@ -175,7 +175,10 @@ func (o *Outcome) verdicts() [][]string {
 		if !math.IsNaN(float64(j.Effect)) && !math.IsInf(float64(j.Effect), 0) {
 			change = changeText(float64(j.Effect))
 		}
-		if !math.IsInf(float64(j.Low), 0) && !math.IsNaN(float64(j.Low)) {
+		switch {
+		case j.Difference != nil:
+			interval = j.Difference.Text(j.Unit())
+		case !math.IsInf(float64(j.Low), 0) && !math.IsNaN(float64(j.Low)):
 			interval = strings.TrimSuffix(changeText(float64(j.Low)), " %") + " to " + changeText(float64(j.High))
 		}
 		verdict := j.Verdict
@@ -189,6 +192,28 @@ func (o *Outcome) verdicts() [][]string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// Unit returns the unit of the claim's metric; "" if it counts or is a share.
+func (j *Judged) Unit() string {
+	_, name := j.Claim.Relation()
+	m, _ := MetricOf(name)
+	return m.Unit
+}
+
+// Text prints the interval with a unit: "+3.1 to +21 us".
+func (d *Difference) Text(unit string) string {
+	signed := func(n Num) string {
+		text := number(float64(n))
+		if math.Abs(float64(n)) < 0.1 {
+			text = fmt.Sprintf("%.2g", float64(n))
+		}
+		if n > 0 {
+			return "+" + text
+		}
+		return text
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s to %s %s", signed(d.Low), signed(d.High), unit))
 }
 
 func numberOf(n Num) string {

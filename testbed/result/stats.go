@@ -5,6 +5,7 @@ package result
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -113,30 +114,114 @@ func RatioInterval(a, b []float64, p float64) Interval {
 	return Interval{ma / mb, (y - root) / x, (y + root) / x}
 }
 
-// signTest returns the sign that most differences have if the sign test rejects,
-// with error probability 1 %, that both signs are equally likely; otherwise 0.
-// Zeros are left out.
-func signTest(d []float64) int {
-	var below, above int
-	for _, x := range d {
-		switch {
-		case x < 0:
-			below++
-		case x > 0:
-			above++
-		}
+// A Comparison is what paired values of two arms say about their difference.
+type Comparison struct {
+	Change     Interval // of the first arm over the second, as a share
+	Difference Interval // the first arm less the second, in the metric's unit
+}
+
+// Difference is an interval in the metric's unit.
+type Difference struct {
+	Value Num `json:"value"`
+	Low   Num `json:"low"`
+	High  Num `json:"high"`
+}
+
+// Compare compares the means of paired values, with intervals of error probability
+// p: Fieller's for the change, Student's for the difference. The change has no
+// bounds if the interval of the mean of b includes zero; it is zero if the values
+// are equal with every seed.
+func Compare(a, b []float64, p float64) Comparison {
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
 	}
-	n, few := below+above, min(below, above)
-	if n == 0 {
-		return 0
+	ratio := RatioInterval(a, b, p)
+	c := Comparison{Interval{ratio.Value - 1, ratio.Low - 1, ratio.High - 1}, meanInterval(d, p)}
+	if len(a) > 0 && c.Difference.Low == 0 && c.Difference.High == 0 {
+		c.Change = Interval{}
 	}
-	// The probability that at most few of n fair coins show heads.
-	p := mathext.RegIncBeta(float64(n-few), float64(few+1), 0.5)
+	return c
+}
+
+// Decided is Compare with 95 % intervals by the rule for claims: the medians, if
+// means leave a gain of a tenth open. Better is less or more.
+func Decided(a, b []float64, better string) Comparison {
+	c := Compare(a, b, 0.05)
+	gain := -c.Change.Low
+	if better == "more" {
+		gain = c.Change.High
+	}
+	if c.Sign() == 0 && gain >= defaultWithin && medians(a, b, signError).Sign() != 0 {
+		return medians(a, b, 0.05)
+	}
+	return c
+}
+
+// medians compares the medians of the differences and of the changes of paired values,
+// which a few seeds that differ much from the others hardly move. The change has no
+// bounds if a value of b is zero.
+func medians(a, b []float64, p float64) Comparison {
+	d, change := make([]float64, len(a)), make([]float64, len(a))
+	c := Comparison{Change: Interval{math.NaN(), math.Inf(-1), math.Inf(1)}}
+	shares := true
+	for i := range a {
+		d[i], change[i] = a[i]-b[i], a[i]/b[i]-1
+		shares = shares && b[i] > 0
+	}
+	c.Difference = medianInterval(d, p)
+	if shares {
+		c.Change = medianInterval(change, p)
+	}
+	return c
+}
+
+// signError is the error probability with which medians decide a claim that means
+// leave open.
+const signError = 0.01
+
+// Units returns the difference if the change has no bounds and the difference has;
+// otherwise nil.
+func (c Comparison) Units() *Difference {
+	if c.Change.bounded() || !c.Difference.bounded() {
+		return nil
+	}
+	return &Difference{Num(c.Difference.Value), Num(c.Difference.Low), Num(c.Difference.High)}
+}
+
+// Sign returns -1 or +1 if the difference has this sign, and 0 if that is open.
+func (c Comparison) Sign() int {
 	switch {
-	case 2*p > 0.01:
-		return 0
-	case below > above:
+	case c.Change.High < 0 || c.Difference.High < 0:
 		return -1
+	case c.Change.Low > 0 || c.Difference.Low > 0:
+		return 1
 	}
-	return 1
+	return 0
+}
+
+// beside reports whether the interval lies within ±margin, or beyond it on one side.
+func (i Interval) beside(margin float64) bool {
+	return i.Low >= -margin && i.High <= margin || i.Low > margin || i.High < -margin
+}
+
+func (i Interval) bounded() bool { return !math.IsInf(i.Half(), 0) && !math.IsNaN(i.Half()) }
+
+// medianInterval returns the median of v with the interval between two order
+// statistics that the sign test does not reject, of error probability p at most. It
+// has no bounds if there are too few values for one.
+func medianInterval(v []float64, p float64) Interval {
+	n := len(v)
+	i := Interval{math.NaN(), math.Inf(-1), math.Inf(1)}
+	if n == 0 {
+		return i
+	}
+	sorted := slices.Sorted(slices.Values(v))
+	i.Value = (sorted[(n-1)/2] + sorted[n/2]) / 2
+	// The probability that at most k of n fair coins show heads.
+	tail := func(k int) float64 { return mathext.RegIncBeta(float64(n-k), float64(k+1), 0.5) }
+	for k := 0; k < n/2 && 2*tail(k) <= p; k++ {
+		i.Low, i.High = sorted[k], sorted[n-1-k]
+	}
+	return i
 }

@@ -5,6 +5,8 @@ package result
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -67,10 +69,10 @@ func TestRatioToZeroIsUnbounded(t *testing.T) {
 
 // The probabilities of a binomial distribution: 2·(1)/2^8 = 0.0078,
 // 2·(1+9)/2^9 = 0.039, 2·(1+12)/2^12 = 0.0063.
-func TestSignTest(t *testing.T) {
+func TestMedianInterval(t *testing.T) {
 	for _, c := range []struct {
 		below, zero, above, want int
-	}{{0, 0, 0, 0}, {7, 0, 0, 0}, {8, 0, 0, -1}, {0, 9, 8, 1}, {8, 0, 1, 0}, {11, 3, 1, -1}, {300, 0, 400, 1}, {340, 0, 360, 0}, {2900, 0, 3000, 0}, {2500, 0, 3000, 1}} {
+	}{{0, 0, 0, 0}, {7, 0, 0, 0}, {8, 0, 0, -1}, {0, 9, 8, 0}, {0, 1, 12, 1}, {8, 0, 1, 0}, {11, 0, 1, -1}, {300, 0, 400, 1}, {340, 0, 360, 0}, {2900, 0, 3000, 0}, {2500, 0, 3000, 1}} {
 		var d []float64
 		for i := range c.below + c.zero + c.above {
 			x := -1.0
@@ -82,9 +84,61 @@ func TestSignTest(t *testing.T) {
 			}
 			d = append(d, x)
 		}
-		if got := signTest(d); got != c.want {
+		got := 0
+		switch m := medianInterval(d, 0.01); {
+		case m.Low > 0:
+			got = 1
+		case m.High < 0:
+			got = -1
+		}
+		if got != c.want {
 			t.Errorf("%d below, %d equal, %d above: %d, want %d", c.below, c.zero, c.above, got, c.want)
 		}
+	}
+	if m := medianInterval([]float64{3, 9, 1, 4, 5, 2, 8, 7, 6}, 0.05); m != (Interval{5, 2, 8}) {
+		t.Errorf("the median of 1 to 9 is %v, want 5 with 2 to 8: 2·(1+9)/2^9 is 0.039", m)
+	}
+}
+
+// Without bounds of the change the difference decides, and is given with its own.
+// Whatever is decided has a bound on its side.
+func TestADecisionHasABound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	units, medians := 0, 0
+	for range 20000 {
+		n := 2 + rng.IntN(12)
+		a, b := make([]float64, n), make([]float64, n)
+		for i := range a {
+			b[i] = max(0, float64(rng.IntN(3))*rng.NormFloat64())
+			a[i] = b[i] + float64(rng.IntN(3)) + 0.1*rng.NormFloat64()
+			if rng.IntN(8) == 0 {
+				a[i] += 100 * rng.NormFloat64()
+			}
+		}
+		for _, than := range []string{"than", "1"} {
+			for _, claim := range []Claim{{Less: "p99_fct_us"}, {More: "p99_fct_us"}, {Same: "p99_fct_us"}, {More: "pause_frames"}} {
+				claim.With, claim.Than = "with", than
+				_, metric := claim.Relation()
+				j := (&Outcome{}).verdict(&claim, metric, a, slices.Clone(b), 0.05, nil, "")
+				low, high := float64(j.Low), float64(j.High)
+				if j.Difference != nil {
+					low, high = float64(j.Difference.Low), float64(j.Difference.High)
+					units++
+				}
+				if j.Verdict != Inconclusive && (math.IsInf(low, 0) || math.IsInf(high, 0) || math.IsNaN(low) || math.IsNaN(high)) {
+					t.Fatalf("%+v of %v and %v %s without an interval: %+v", claim, a, b, j.Verdict, j)
+				}
+				if key, _ := claim.Relation(); j.Verdict == Holds && (key == "less" && high >= 0 || key == "more" && low <= 0) {
+					t.Fatalf("%+v of %v and %v holds with %v to %v", claim, a, b, low, high)
+				}
+				if strings.Contains(j.Why, "median") {
+					medians++
+				}
+			}
+		}
+	}
+	if units < 1000 || medians < 20 {
+		t.Errorf("%d comparisons in units and %d of medians: too few to test them", units, medians)
 	}
 }
 

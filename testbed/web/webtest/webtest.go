@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type Page struct {
 	t       testing.TB
 	ctx     context.Context
 	profile string // the browser's user data folder
+	at      atomic.Value
 }
 
 // Open starts a browser of the given size in pixels, opens a page, and waits
@@ -64,19 +66,27 @@ func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllo
 	// A page that hangs fails before the test's own deadline.
 	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
-	p := &Page{t, ctx, profile}
+	p := &Page{t: t, ctx: ctx, profile: profile}
 	chromedp.ListenTarget(ctx, func(ev any) {
 		switch ev := ev.(type) {
 		case *runtime.EventExceptionThrown:
-			t.Errorf("%s threw: %s", url, ev.ExceptionDetails.Error())
+			t.Errorf("%s threw: %s", p.at.Load(), ev.ExceptionDetails.Error())
 		case *runtime.EventConsoleAPICalled:
 			if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeWarning {
-				t.Errorf("%s reports an error: %s", url, ev.Args[0].Value)
+				t.Errorf("%s reports an error: %s", p.at.Load(), ev.Args[0].Value)
 			}
 		}
 	})
-	p.Do(emulation.SetDeviceMetricsOverride(int64(width), int64(height), 1, false), chromedp.Navigate(url), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
+	p.Do(emulation.SetDeviceMetricsOverride(int64(width), int64(height), 1, false))
+	p.Go(url)
 	return p
+}
+
+// Go opens another page in the same window, and waits as Open does.
+func (p *Page) Go(url string) {
+	p.t.Helper()
+	p.at.Store(url)
+	p.Do(chromedp.Navigate(url), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
 }
 
 // Do executes actions; an error fails the test.
