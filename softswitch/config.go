@@ -3,6 +3,7 @@
 package softswitch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -145,13 +146,26 @@ type PFC struct {
 	Classify *[64]uint8
 }
 
-// Units are the units of v1model metadata.
+// Units are the units of v1model metadata. Those of a configuration that are empty
+// are the program's, if it names some.
 type Units struct {
 	// Time is the unit of timestamps: "us", as BMv2, if empty; or "ns".
 	Time string
 	// Depth is the unit of queue depths: "packets", as BMv2, if empty;
 	// "cells80" (80-byte cells, as Tofino) or "bytes".
 	Depth string
+}
+
+// For returns the units of a switch with these units that runs a program written for
+// others, of which empty ones are not known. It returns an error if they differ.
+func (u Units) For(program Units) (Units, error) {
+	out := Units{cmp.Or(u.Time, program.Time, "us"), cmp.Or(u.Depth, program.Depth, "packets")}
+	if program.Time != "" && program.Time != out.Time || program.Depth != "" && program.Depth != out.Depth {
+		program = Units{cmp.Or(program.Time, "us"), cmp.Or(program.Depth, "packets")}
+		return u, fmt.Errorf("the program is written for time in %s and queue depth in %s, this switch has %s and %s: set units to {time: %s, depth: %s}, or leave units out of its configuration",
+			program.Time, program.Depth, out.Time, out.Depth, program.Time, program.Depth)
+	}
+	return out, nil
 }
 
 // CellBytes is the size of a cell in bytes, for queue depths in cells.

@@ -46,11 +46,13 @@ func CompileJSON(p *bmv2json.Program) (*Program, error) {
 // Switch is a switch. The caller of its methods, except Lock and Unlock, holds
 // its lock.
 type Switch struct {
-	mu   sync.Mutex
-	cfg  Config
-	net  Network
-	tm   *tm.Manager
-	arch architecture // nil until a program is loaded
+	mu  sync.Mutex
+	cfg Config
+	// units are those of the program that is loaded next.
+	units Units
+	net   Network
+	tm    *tm.Manager
+	arch  architecture // nil until a program is loaded
 
 	index   []int  // index of a port in the traffic manager by number, −1: no port
 	numbers []int  // number of a port by index
@@ -87,7 +89,7 @@ func New(cfg Config) (*Switch, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s := &Switch{cfg: cfg, groups: map[uint32]*group{}, sessions: map[uint32]*session{}}
+	s := &Switch{cfg: cfg, units: cfg.Units, groups: map[uint32]*group{}, sessions: map[uint32]*session{}}
 	var ports []tm.Port
 	add := func(p Port) {
 		for len(s.index) <= p.Number {
@@ -169,6 +171,16 @@ func (s *Switch) Now() vtime.Time { return s.net.Now() }
 
 // At schedules an event in the switch's time, which is fired under its lock.
 func (s *Switch) At(t vtime.Time, ev vtime.Event, arg uint64) { s.net.At(t, ev, arg) }
+
+// SetUnits sets the units of the program that is loaded next. It returns an error, and
+// sets nothing, if the configuration has others.
+func (s *Switch) SetUnits(program Units) error {
+	u, err := s.cfg.Units.For(program)
+	if err == nil {
+		s.units = u
+	}
+	return err
+}
 
 // Load replaces the program, including all tables, registers, groups and
 // sessions. Packets in the queues are dropped.

@@ -48,7 +48,7 @@ type v1model struct {
 }
 
 func newV1Model(s *Switch, st *interp.State) *v1model {
-	a := &v1model{s: s, m: interp.NewMachine(st), nanoseconds: s.cfg.Units.Time == "ns"}
+	a := &v1model{s: s, m: interp.NewMachine(st), nanoseconds: s.units.Time == "ns"}
 	a.m.DropPort = uint64(s.cfg.DropPort)
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	for _, f := range []struct {
@@ -81,7 +81,7 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	a.readsIngressTime, a.readsEgressTime = reads(a.ingressTime), reads(a.egressTime)
 	a.readsTimes, a.readsEnqDepth, a.readsDeqDepth = reads(a.enqTime, a.deqDelta), reads(a.enqDepth), reads(a.deqDepth)
 	a.readsRest = reads(a.qid, a.packetLength)
-	switch s.cfg.Units.Depth {
+	switch s.units.Depth {
 	case "cells80":
 		a.depthUnit = cells
 	case "bytes":

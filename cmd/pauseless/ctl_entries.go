@@ -3,12 +3,12 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -18,6 +18,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/prototext"
 )
 
 func newCtlEntriesCmd(c *ctl) *cobra.Command {
@@ -27,7 +28,7 @@ func newCtlEntriesCmd(c *ctl) *cobra.Command {
 		Long: `Entries writes table entries, multicast groups, clone sessions, action profile
 members and groups, meters and digests. Each is one argument, or one line of a
 file, in which # begins a comment. FILE.json is the runtime JSON of a switch in
-p4lang's tutorials. All entries are checked against the program's P4Info before
+p4lang's tutorials. A file can also be a p4.v1.WriteRequest in protobuf text format. All entries are checked against the program's P4Info before
 any is written.
 
   TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …)
@@ -63,14 +64,10 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 		Example:           fmt.Sprintf("  pauseless ctl --addr :9559 entries %s 'route dst_addr=10.0.1.0/24 -> to_port(port=3)'", verb),
 		ValidArgsFunction: c.complete(names(entryStarts)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var lines []entryLine
-			var runtime []byte
-			var err error
-			if filepath.Ext(file) == ".json" && len(args) == 0 {
-				runtime, err = infile.Read(file)
-			} else {
-				lines, err = entryLines(cmd, args, file)
+			if len(args) == 0 && file == "" {
+				return usageErrorf(cmd, "no entries: give them as arguments or with --file")
 			}
+			text, err := entriesText(cmd.InOrStdin(), file)
 			if err != nil {
 				return err
 			}
@@ -80,11 +77,11 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 				if err != nil {
 					return err
 				}
-				var updates []*p4v1.Update
-				if runtime != nil {
-					updates, err = runtimeEntries(sch, file, runtime, typ)
-				} else {
-					updates, err = parseEntries(sch, lines, typ)
+				updates, err := parseEntries(sch, args, typ)
+				if err == nil && file != "" {
+					var more []*p4v1.Update
+					more, err = entriesIn(sch, file, text, typ)
+					updates = append(updates, more...)
 				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.Name(), err)
@@ -99,7 +96,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`, one a line, or a runtime JSON of p4lang's tutorials; - is standard input")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`: one a line, a runtime JSON of p4lang's tutorials, or a WriteRequest in protobuf text format; - is standard input")
 	cmd.MarkFlagFilename("file")
 	return cmd
 }
@@ -119,63 +116,74 @@ func reportWritten(w io.Writer, name string, sch *schema.Schema, done string, up
 	}
 }
 
-// entryLine is the text of an entry and the place that it was read from, which
-// is empty for the command line.
-type entryLine struct{ where, text string }
-
-func entryLines(cmd *cobra.Command, args []string, file string) ([]entryLine, error) {
-	var lines []entryLine
-	for _, a := range args {
-		lines = append(lines, entryLine{"", a})
+// entriesText reads a file of entries; - is standard input, and without a name there
+// is nothing to read.
+func entriesText(stdin io.Reader, file string) ([]byte, error) {
+	switch file {
+	case "":
+		return nil, nil
+	case "-":
+		return infile.From(stdin, "standard input", infile.Text)
 	}
-	if file != "" {
-		var in io.Reader = cmd.InOrStdin()
-		if file != "-" {
-			f, err := os.Open(file)
-			if err != nil {
-				return nil, err
-			}
-			defer f.Close()
-			in = f
-		}
-		sc := bufio.NewScanner(infile.Lines(in, file))
-		for n := 1; sc.Scan(); n++ {
-			text := strings.TrimSpace(sc.Text())
-			if text != "" && text[0] != '#' {
-				lines = append(lines, entryLine{fmt.Sprintf("%s:%d: ", file, n), text})
-			}
-		}
-		if err := sc.Err(); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	if len(lines) == 0 {
-		return nil, usageErrorf(cmd, "no entries: give them as arguments or with --file")
-	}
-	return lines, nil
+	return infile.Read(file)
 }
 
-// parseEntries parses all lines, or returns an error for the first that is wrong.
-func parseEntries(sch *schema.Schema, lines []entryLine, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
-	var updates []*p4v1.Update
-	for _, l := range lines {
-		e, err := sch.ParseEntity(l.text)
+// writeRequest is the start of a p4.v1.WriteRequest in protobuf text format.
+var writeRequest = regexp.MustCompile(`^(\s|#.*\n)*(updates|device_id|role|role_id|election_id|atomicity)\s*[:{<]`)
+
+// entriesIn parses a file of entries in any of its formats: the runtime JSON of
+// p4lang's tutorials, a p4.v1.WriteRequest, or an entry a line. All updates have the
+// given type; without one, they have that of the WriteRequest, or insert.
+func entriesIn(sch *schema.Schema, name string, text []byte, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
+	insert := cmp.Or(typ, p4v1.Update_INSERT)
+	switch {
+	case filepath.Ext(name) == ".json":
+		entities, err := sch.ParseRuntime(name, text)
 		if err != nil {
-			return nil, fmt.Errorf("%s%w", l.where, err)
+			return nil, err
 		}
-		updates = append(updates, update(e, typ))
+		var updates []*p4v1.Update
+		for _, e := range entities {
+			updates = append(updates, update(e, insert))
+		}
+		return updates, nil
+	case writeRequest.Match(text):
+		w := &p4v1.WriteRequest{}
+		if err := prototext.Unmarshal(text, w); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for i, u := range w.Updates {
+			if typ != p4v1.Update_UNSPECIFIED {
+				w.Updates[i] = update(u.Entity, typ)
+			}
+		}
+		return w.Updates, nil
+	}
+	var updates []*p4v1.Update
+	for n, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		e, err := sch.ParseEntity(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
+		}
+		updates = append(updates, update(e, insert))
+	}
+	if len(updates) == 0 {
+		return nil, fmt.Errorf("%s has no entries", name)
 	}
 	return updates, nil
 }
 
-// runtimeEntries reads the runtime JSON of p4lang's tutorials.
-func runtimeEntries(sch *schema.Schema, name string, data []byte, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
-	entities, err := sch.ParseRuntime(name, data)
-	if err != nil {
-		return nil, err
-	}
+// parseEntries parses all entries, or returns an error for the first that is wrong.
+func parseEntries(sch *schema.Schema, lines []string, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
 	var updates []*p4v1.Update
-	for _, e := range entities {
+	for _, l := range lines {
+		e, err := sch.ParseEntity(l)
+		if err != nil {
+			return nil, err
+		}
 		updates = append(updates, update(e, typ))
 	}
 	return updates, nil

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -349,17 +348,10 @@ func (s *shell) named(sch *schema.Schema, words []string) (list []*p4v1.Entity) 
 		if !isFile || file == "-" {
 			continue
 		}
-		if filepath.Ext(file) == ".json" {
-			if text, err := infile.Read(file); err == nil {
-				more, _ := sch.ParseRuntime(file, text)
-				list = append(list, more...)
-			}
-			continue
-		}
-		lines, _ := entryLines(s.cmd, nil, file)
-		for _, l := range lines {
-			if e, err := sch.ParseEntity(l.text); err == nil {
-				list = append(list, e)
+		if text, err := infile.Read(file); err == nil {
+			updates, _ := entriesIn(sch, file, text, p4v1.Update_INSERT)
+			for _, u := range updates {
+				list = append(list, u.Entity)
 			}
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/softswitch/stf"
 	"github.com/spf13/cobra"
 )
@@ -43,7 +45,7 @@ simple_switch of p4lang/behavioral-model.`,
 			if target == "bmv2" && trace {
 				return usageErrorf(cmd, "--trace needs --target softswitch")
 			}
-			json, err := loadProgram(cmd, args[0])
+			json, units, err := loadProgram(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -56,9 +58,12 @@ simple_switch of p4lang/behavioral-model.`,
 				return err
 			}
 			if target == "bmv2" {
+				if _, err := (softswitch.Units{Time: "us", Depth: "packets"}).For(units); err != nil {
+					return fmt.Errorf("%s does not run on BMv2: %w", args[0], err)
+				}
 				err = stf.RunBMv2(cmd.Context(), json, script, dir)
 			} else {
-				opts := stf.Options{Log: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }}
+				opts := stf.Options{Units: units, Log: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }}
 				if trace {
 					opts.Trace = func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
 				}
@@ -81,20 +86,22 @@ simple_switch of p4lang/behavioral-model.`,
 	return cmd
 }
 
-// loadProgram reads BMv2 JSON, or compiles P4_16. Warnings go to stderr.
-func loadProgram(cmd *cobra.Command, name string) (*bmv2json.Program, error) {
+// loadProgram reads BMv2 JSON, or compiles P4_16, and returns the units that the
+// program names. Warnings go to stderr.
+func loadProgram(cmd *cobra.Command, name string) (*bmv2json.Program, softswitch.Units, error) {
 	if !strings.HasSuffix(name, ".json") {
 		r, err := compileQuietly(cmd, name)
 		if err != nil {
-			return nil, err
+			return nil, softswitch.Units{}, err
 		}
-		return r.Program, nil
+		return r.Program, p4rtserver.Units(r.P4Info), nil
 	}
 	data, err := infile.Read(name)
 	if err != nil {
-		return nil, err
+		return nil, softswitch.Units{}, err
 	}
-	return bmv2json.Decode(name, data)
+	p, err := bmv2json.Decode(name, data)
+	return p, softswitch.Units{}, err
 }
 
 // compileQuietly compiles P4_16 with our compiler; warnings go to stderr.

@@ -20,6 +20,7 @@ import (
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/infocheck"
@@ -58,7 +59,7 @@ the buffer, flow control, units of metadata. Flags override it.
 If all ports read from pcap files, the switch exits at the end of these files.`,
 		Example: `  pauseless switch router.p4 --port 1@if:veth0 --port 2@if:veth2
   pauseless switch --port 1@if:veth0 --grpc 127.0.0.1:9559 --http 127.0.0.1:9100
-  pauseless switch router.json --p4info router.p4info.txtpb --entries router.txtpb --port 1@pcap:in.pcap,out.pcap
+  pauseless switch router.json --p4info router.p4info.txtpb --entries router.entries --port 1@pcap:in.pcap,out.pcap
   pauseless switch --config leaf1.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -103,7 +104,7 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
 	f.StringArrayVar(&rates, "rate", nil, "rate of a port, NUMBER=RATE as in 1=10Gbps; unlimited if not given")
 	f.IntVar(&flags.DeviceID, "device-id", 1, "P4Runtime device id")
 	f.StringVar(&flags.P4Info, "p4info", "", "P4Info of a JSON program, in protobuf text format")
-	f.StringVar(&flags.Entries, "entries", "", "entries to start with: a p4.v1.WriteRequest in protobuf text format")
+	f.StringVar(&flags.Entries, "entries", "", "entries to start with, in a format of pauseless ctl entries add --file; gen writes NAME.entries")
 	f.StringVar(&flags.GRPC, "grpc", "127.0.0.1:9559", "address of the P4Runtime server; \"\" for none")
 	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz, with an index at /; none if not given")
 	f.StringVar(&flags.TLS.Cert, "tls-cert", "", "certificate of the P4Runtime server")
@@ -304,13 +305,21 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		}
 		cfg.P4Info, cfg.P4DeviceConfig = r.P4Info, bmv2json.Encode(r.Program)
 	}
-	w := &p4v1.WriteRequest{}
+	var updates []*p4v1.Update
 	if c.Entries != "" {
-		if err := readText(c.Entries, w); err != nil {
+		text, err := infile.Read(c.Entries)
+		if err != nil {
+			return err
+		}
+		sch, err := schema.New(cfg.P4Info)
+		if err != nil {
+			return err
+		}
+		if updates, err = entriesIn(sch, c.Entries, text, p4v1.Update_UNSPECIFIED); err != nil {
 			return err
 		}
 	}
-	if err := srv.Preload(cfg, w.Updates); err != nil {
+	if err := srv.Preload(cfg, updates); err != nil {
 		if c.Entries != "" {
 			return fmt.Errorf("%s with %s: %w", c.Program, c.Entries, err)
 		}

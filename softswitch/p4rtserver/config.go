@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/table"
 	"google.golang.org/grpc/codes"
@@ -93,6 +95,25 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
+// Units returns the units of time and queue depth that a program's P4Info names in
+// the annotation units of its package; empty ones if it does not say.
+func Units(info *p4configv1.P4Info) (u softswitch.Units) {
+	for _, a := range info.GetPkgInfo().GetStructuredAnnotations() {
+		for _, kv := range a.GetKvPairList().GetKvPairs() {
+			switch {
+			case a.Name != "units":
+			case kv.Key == "time":
+				u.Time = kv.GetValue().GetStringValue()
+			case kv.Key == "depth":
+				u.Depth = kv.GetValue().GetStringValue()
+			}
+		}
+	}
+	return u
+}
+
+func (p *pipeline) units() softswitch.Units { return Units(p.config.GetP4Info()) }
+
 func (p *pipeline) name() string {
 	if p == nil {
 		return "saved before"
@@ -103,6 +124,9 @@ func (p *pipeline) name() string {
 // newDevice returns a device in the initial state of a program.
 func (s *Server) newDevice(p *pipeline) (*device, error) {
 	d := &device{pipeline: p, s: s}
+	if _, err := s.sw.Config().Units.For(p.units()); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
 	if err := d.grow(p.prog.StateBytes() + 4*int64(proto.Size(p.config))); err != nil {
 		return nil, err
 	}
@@ -142,6 +166,9 @@ func (d *device) markConst(bt *boundTable, m *table.Match) {
 // commit makes the switch run a device.
 func (s *Server) commit(d *device) {
 	defer s.sw.Hold()()
+	if err := s.sw.SetUnits(d.units()); err != nil {
+		panic("BUG: " + err.Error()) // newDevice has checked them
+	}
 	s.sw.LoadState(d.state)
 	d.live = true
 	for id, g := range d.groups {

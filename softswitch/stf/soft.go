@@ -20,6 +20,9 @@ import (
 
 // Options of a run.
 type Options struct {
+	// Units are those of the program's times and queue depths; us and packets, as
+	// BMv2, if empty.
+	Units softswitch.Units
 	// Trace gets a line for each step of each packet.
 	Trace func(string)
 	// Log gets the messages of log_msg, assert and assume.
@@ -36,7 +39,7 @@ func Run(p *bmv2json.Program, s *Script, opts Options) error {
 		return err
 	}
 	soft := &soft{prog: prog, got: map[int][][]byte{}, groups: map[int][]int{}}
-	cfg := softswitch.Config{Name: "stf"}
+	cfg := softswitch.Config{Name: "stf", Units: opts.Units}
 	for _, port := range s.Ports() {
 		if port != softswitch.DefaultCPUPort && port != softswitch.DefaultDropPort {
 			cfg.Ports = append(cfg.Ports, softswitch.Port{Number: port})
