@@ -16,6 +16,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"time"
 )
 
 // Write writes a file. A new file gets the mode perm, less the umask.
@@ -111,7 +113,7 @@ func begin(name string, perm fs.FileMode) (*file, error) {
 	}
 	dir, base := filepath.Split(name)
 	for range 100 {
-		tmp := fmt.Sprintf("%s.%s-%08x", dir, base, rand.Uint32())
+		tmp := dir + temporary(base, rand.Uint32())
 		f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 		switch {
 		case errors.Is(err, fs.ErrExist):
@@ -132,6 +134,29 @@ func begin(name string, perm fs.FileMode) (*file, error) {
 		return out, nil
 	}
 	return nil, fmt.Errorf("no name for a temporary file in %s", dir)
+}
+
+// temporary returns the name of a temporary file.
+func temporary(base string, n uint32) string { return fmt.Sprintf(".%s-%08x", base, n) }
+
+var isTemporary = regexp.MustCompile(`^\..+-[0-9a-f]{8}$`)
+
+// Sweep removes the temporary files of this package that a folder has from processes
+// that were killed: those last written before a time. Files that cannot be removed
+// stay.
+func Sweep(dir string, before time.Time) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range list {
+		if !e.Type().IsRegular() || !isTemporary.MatchString(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().Before(before) {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 func inPlace(name string, perm fs.FileMode) (*file, error) {

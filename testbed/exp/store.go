@@ -3,13 +3,9 @@
 package exp
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,7 +62,25 @@ func OpenStore(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("results cannot be kept in %s: %w; --store names another folder", dir, err)
 	}
+	s.sweep()
 	return s, nil
+}
+
+// leftover is the age from which a temporary file has no writer any more: writing
+// the largest record takes seconds.
+const leftover = 24 * time.Hour
+
+// sweep removes temporary files of processes that were killed while they wrote. It
+// takes files that outfile names so, in the folders of the store only, and errors are
+// ignored: nothing depends on it.
+func (s *Store) sweep() {
+	dirs := []string{s.dir, filepath.Join(s.dir, "running"), filepath.Join(s.dir, "failed")}
+	for i := range 256 {
+		dirs = append(dirs, filepath.Join(s.dir, "runs", fmt.Sprintf("%02x", i)))
+	}
+	for _, dir := range dirs {
+		outfile.Sweep(dir, time.Now().Add(-leftover))
+	}
 }
 
 // ReadStore opens a store for reading only. A missing store is empty.
@@ -99,71 +113,19 @@ func (s *Store) Get(key string) (*Record, error) { return s.read(key, false) }
 func (s *Store) GetAll(key string) (*Record, error) { return s.read(key, true) }
 
 func (s *Store) read(key string, all bool) (*Record, error) {
-	f, err := os.Open(s.path(key))
+	name := s.path(key)
+	data, err := infile.ReadUpTo(name, MaxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	rec, err := decode(bufio.NewReader(f), key, all)
+	rec, err := decode(data, key, all)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not a run of the store: %w; remove the file, and the run is made again", f.Name(), err)
+		return nil, fmt.Errorf("%s: not a run of the store: %w; remove the file, and the run is made again", name, err)
 	}
 	return rec, nil
-}
-
-// DecodeRecord reads what Encode returned.
-func DecodeRecord(key string, data []byte) (*Record, error) {
-	return decode(bytes.NewReader(data), key, true)
-}
-
-func decode(r io.Reader, key string, all bool) (*Record, error) {
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(z)
-	var rec Record
-	if err := dec.Decode(&rec); err != nil {
-		return nil, err
-	}
-	if rec.Key != key || rec.Run == nil {
-		return nil, errors.New("it has another key, or no run")
-	}
-	if all {
-		err = dec.Decode(rec.Run) // the large fields
-	}
-	return &rec, err
-}
-
-// bulk are the large fields of a run.
-type bulk struct {
-	Flows     []result.Flow     `json:"flows"`
-	Lines     []result.Line     `json:"lines,omitempty"`
-	Rates     []result.Line     `json:"rates,omitempty"`
-	Pauses    []result.Pause    `json:"pauses,omitempty"`
-	Registers []result.Register `json:"registers,omitempty"`
-}
-
-// Encode returns a record in the store's format: two lines of JSON in gzip, the
-// second with the large fields. It is deterministic.
-func (r *Record) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	head, run := *r, *r.Run
-	rest := bulk{run.Flows, run.Lines, run.Rates, run.Pauses, run.Registers}
-	run.Flows, run.Lines, run.Rates, run.Pauses, run.Registers = nil, nil, nil, nil, nil
-	head.Run = &run
-	enc := json.NewEncoder(z)
-	if err := errors.Join(enc.Encode(head), enc.Encode(rest), z.Close()); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }
 
 // Put writes a run. When it returns nil, the run is on the disk (fsync).
