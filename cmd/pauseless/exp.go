@@ -208,7 +208,7 @@ func storedAs(name, scale string) string { return name + "-" + scale }
 
 func newExpRunCmd() *cobra.Command {
 	var f expFlags
-	var output, keep, earlier string
+	var output, keep, earlier, key string
 	var o exp.Options
 	var server farm.Options
 	cmd := &cobra.Command{
@@ -236,7 +236,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers execute the runs, or local to start a server here")
-	addServer(cmd, &server)
+	addServer(cmd, &server, &key, " (default: STORE/"+keyName+", which is made)")
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, for instance 30m; shared by all experiments")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -276,7 +276,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 			return err
 		}
 		if server.URL != "" {
-			end, err := useWorkers(cmd, server, f.store, &o)
+			end, err := useWorkers(cmd, server, key, f.store, &o)
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/net/netutil"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/infile"
@@ -244,6 +245,9 @@ func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o 
 	return nil
 }
 
+// maxViewers is the greatest number of connections to the page's server; others wait.
+const maxViewers = 256
+
 // serve serves the page until Ctrl-C, and runs work at the same time.
 func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work func(context.Context) error) error {
 	conf, err := f.pageTLS()
@@ -254,7 +258,7 @@ func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work 
 	if err != nil {
 		return fmt.Errorf("the page's server: %w; --listen 127.0.0.1:0 takes any free port", err)
 	}
-	scheme := "http"
+	lis, scheme := netutil.LimitListener(lis, maxViewers), "http"
 	if conf != nil {
 		lis, scheme = tls.NewListener(lis, conf), "https"
 	}
@@ -264,7 +268,7 @@ func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work 
 	fmt.Fprintf(cmd.OutOrStdout(), "%s://%s shows %s; Ctrl-C ends it\n", scheme, lis.Addr(), title)
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	h := &http.Server{Handler: view.Handler(title, s), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	h := &http.Server{Handler: view.Handler(title, s), ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(lis) }()
 	worked := make(chan error, 1)

@@ -95,14 +95,26 @@ func Limit(r io.Reader, name string, most int64) io.Reader {
 // a reader of lines needs little memory.
 func Lines(r io.Reader, name string) io.Reader { return &limited{r: r, name: name, most: Data} }
 
-// ReadLines reads a file as Lines does, as a whole.
-func ReadLines(name string) ([]byte, error) {
+// OpenLines opens a file, to be read as Lines does.
+func OpenLines(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{Lines(f, name), f}, nil
+}
+
+// ReadLines reads a file as Lines does, as a whole.
+func ReadLines(name string) ([]byte, error) {
+	f, err := OpenLines(name)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
-	return readAll(Lines(f, name), name, Data, 0)
+	return readAll(f, name, Data, 0)
 }
 
 // limited is a reader whose total size and, unless line is -1, lines are limited.

@@ -106,7 +106,7 @@ func TestValuesAreWeighed(t *testing.T) {
 		unit(`{"inner":[`, `[]`, `]}`, 6_000),
 	} {
 		var v big
-		if err := decode(text, &v, 20<<20); !errors.Is(err, ErrSize) {
+		if _, err := Weighed(text, &v, 20<<20); !errors.Is(err, ErrSize) {
 			t.Errorf("%.40s… (%d bytes): %v", text, len(text), err)
 		}
 	}

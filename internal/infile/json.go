@@ -58,26 +58,29 @@ func jsonText(r io.Reader, name string, most int64) ([]byte, error) {
 // would take more than Memory. A short text can stand for large values: an empty
 // list may be an event of 40 bytes, an empty object a run of a thousand.
 func JSON(text []byte, v any, set ...func(*json.Decoder)) error {
-	return decode(text, v, Memory, set...)
+	_, err := Weighed(text, v, Memory, set...)
+	return err
 }
 
-func decode(text []byte, v any, most int64, set ...func(*json.Decoder)) error {
+// Weighed is JSON with another limit. It returns the memory that the values take at
+// most.
+func Weighed(text []byte, v any, most int64, set ...func(*json.Decoder)) (weight int64, err error) {
 	w := weigher{text: text, left: most, fields: make(map[reflect.Type]map[string]reflect.Type)}
 	w.value(reflect.TypeOf(v).Elem(), 0)
-	if w.left < 0 {
-		return fmt.Errorf("%w: its values take more than %s of memory", ErrSize, size(most))
+	if weight = most - w.left; w.left < 0 {
+		return weight, fmt.Errorf("%w: its values take more than %s of memory", ErrSize, size(most))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	for _, f := range set {
 		f(d)
 	}
 	if err := d.Decode(v); err != nil {
-		return err
+		return weight, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is text after the end of the JSON value")
+		return weight, errors.New("there is text after the end of the JSON value")
 	}
-	return nil
+	return weight, nil
 }
 
 // weigher goes through a text together with the type that it is decoded into, and

@@ -3,12 +3,16 @@
 package exp
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -72,7 +76,7 @@ func NewPlan(s *scenario.Scenario, command string) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		base, err := keyBase(c, prog)
+		base, err := keyBase(s, c, prog)
 		if err != nil {
 			return nil, err
 		}
@@ -84,18 +88,24 @@ func NewPlan(s *scenario.Scenario, command string) (*Plan, error) {
 // keyBase returns everything that a run of the case depends on, except its seed
 // and this executable. Settings of the profile are in the program and its manifest;
 // one that the program does not use is not there, and does not make another run.
-func keyBase(c *scenario.Case, prog *program.Program) ([]byte, error) {
+func keyBase(s *scenario.Scenario, c *scenario.Case, prog *program.Program) ([]byte, error) {
 	manifest, err := json.Marshal(prog.Manifest)
 	if err != nil {
 		return nil, err
 	}
 	files := make(map[string]string)
 	for _, name := range workload.Files(c.Traffic) {
-		data, err := infile.Read(name)
+		f, err := s.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		files[name] = sum(data)
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		files[name] = hex.EncodeToString(h.Sum(nil))
 	}
 	if c.Topology != "" {
 		net, err := json.Marshal(c.Net())
@@ -348,26 +358,72 @@ func readAhead(st *Store, key string) func() (*Record, error) {
 type packed struct {
 	File, Dir, Scale, Command string
 	Text                      []byte
+	Files                     map[string][]byte // by the names that the scenario has
 }
 
-// Pack returns what another process of the same build needs to make the plan, and
-// a name for it. It does not include files that the experiment refers to.
-func (p *Plan) Pack() (name string, data []byte) {
+// Sizes of a packed plan in bytes.
+const (
+	// MaxPlan is the greatest size of a plan as Pack returns it.
+	MaxPlan = 256 << 20
+	// maxPlanText is its greatest size before it is compressed.
+	maxPlanText = 1 << 30
+)
+
+// Pack returns what another process of the same build needs to make the plan, with
+// all files that the experiment refers to, and a name for it.
+func (p *Plan) Pack() (name string, data []byte, err error) {
 	s := p.Scenario
-	data, err := json.Marshal(packed{s.File, s.Dir, s.Scale, p.Command, s.Text()})
-	if err != nil {
-		panic("BUG: " + err.Error())
+	k := packed{s.File, s.Dir, s.Scale, p.Command, s.Text(), make(map[string][]byte)}
+	for _, name := range s.Files() {
+		f, err := s.Open(name)
+		if err != nil {
+			return "", nil, err
+		}
+		k.Files[name], err = infile.From(f, name, maxPlanText/2)
+		f.Close()
+		if err != nil {
+			return "", nil, err
+		}
 	}
-	return sum(data), data
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := errors.Join(json.NewEncoder(z).Encode(k), z.Close()); err != nil {
+		return "", nil, err
+	}
+	if b.Len() > MaxPlan {
+		return "", nil, fmt.Errorf("the files of the experiment take %d bytes, more than the %d that workers take", b.Len(), MaxPlan)
+	}
+	return sum(b.Bytes()), b.Bytes(), nil
 }
 
-// Unpack makes the plan that Pack returned.
-func Unpack(data []byte) (*Plan, error) {
-	var k packed
-	if err := json.Unmarshal(data, &k); err != nil {
+// Unpack makes the plan that Pack returned under a name. It reads no file of this
+// machine, and returns an error for any other bytes.
+func Unpack(name string, data []byte) (*Plan, error) {
+	if sum(data) != name {
+		return nil, errors.New("not the plan of this name: its checksum is another")
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
 		return nil, fmt.Errorf("not a plan: %w", err)
 	}
-	s, err := scenario.ParseIn(k.File, k.Text, k.Dir, k.Scale)
+	text, err := infile.From(z, "the plan", maxPlanText)
+	if err != nil {
+		return nil, fmt.Errorf("not a plan: %w", err)
+	}
+	var k packed
+	if err := infile.JSON(text, &k); err != nil {
+		return nil, fmt.Errorf("not a plan: %w", err)
+	}
+	s, err := scenario.ParseIn(k.File, k.Text, k.Dir, k.Scale, func(name string) (io.ReadCloser, error) {
+		text, ok := k.Files[name]
+		if !ok {
+			return nil, fmt.Errorf("the plan does not carry the file %q: %w", name, fs.ErrNotExist)
+		}
+		return io.NopCloser(bytes.NewReader(text)), nil
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -64,15 +64,15 @@ func (r *Record) Encode() ([]byte, error) {
 // an error.
 func DecodeRecord(key string, data []byte) (*Record, error) { return decode(data, key, true) }
 
-// errBroken is the error of a record that has been changed since it was written.
-var errBroken = errors.New("it is not as it was written: its checksum is another, or is missing")
+// errChanged is the error of a record that has been changed since it was written.
+var errChanged = errors.New("it is not as it was written: its checksum is another, or is missing")
 
 // decode reads a record and, if all is set, its large fields. The checksum covers
 // every bit, and is compared before anything is decoded.
 func decode(data []byte, key string, all bool) (*Record, error) {
 	n := len(data) - len(seal(key, nil))
 	if n < 0 || !bytes.Equal(data[n:], seal(key, data[:n])) {
-		return nil, errBroken
+		return nil, errChanged
 	}
 	r := bytes.NewReader(data[:n])
 	z, err := gzip.NewReader(r)

@@ -20,9 +20,9 @@ import (
 // aRecord returns a record with numbers in all parts.
 func aRecord(key string) *Record {
 	rng := rand.New(rand.NewPCG(1, 2))
-	run := &result.Run{Profile: "drill", Seed: 3, Metrics: map[string]result.Num{}}
+	run := &result.Run{Profile: "drill", Seed: 3, Metrics: map[string]float64{}}
 	for i := range 40 {
-		run.Metrics[fmt.Sprintf("metric_%d", i)] = result.Num(rng.Float64())
+		run.Metrics[fmt.Sprintf("metric_%d", i)] = rng.Float64()
 	}
 	for range 300 {
 		run.Flows = append(run.Flows, result.Flow{Bytes: rng.Int64N(1 << 40), FCTNS: rng.Int64N(1 << 40)})

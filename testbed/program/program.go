@@ -12,6 +12,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 )
@@ -29,17 +30,23 @@ type Program struct {
 
 // Load returns the built-in profile of a name or, if there is none, reads the file
 // of that name.
-func Load(name string) (*gen.Profile, error) {
+func Load(name string) (*gen.Profile, error) { return LoadWith(name, infile.Read) }
+
+// LoadWith is Load with a function that reads the file.
+func LoadWith(name string, read func(name string) ([]byte, error)) (*gen.Profile, error) {
 	for _, n := range gen.Names() {
 		if n == name {
 			return gen.Builtin(name)
 		}
 	}
-	p, err := gen.Read(name)
+	data, err := read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("profile %q is neither built in (see `pauseless gen --list`) nor a file: %w", name, err)
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return gen.Parse(name, data)
 }
 
 // Fit enlarges a profile's sizes for a network, and makes its program follow the

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -233,7 +235,7 @@ func TestFileIsTheJSONOfTheRun(t *testing.T) {
 		if err := json.NewEncoder(&want).Encode(r); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.encode(&got); err != nil {
+		if err := r.WriteJSON(&got); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != want.String() {
@@ -416,5 +418,101 @@ func TestTraceIsInTheChromeFormat(t *testing.T) {
 	}
 	if count["X"] != 2*len(res.Pauses) || count["b"] != 2*len(run.Flows) || len(open) != 0 || count["C"] == 0 || count["i"] == 0 {
 		t.Errorf("%v events, for 2 times %d pauses and %d flows", count, len(res.Pauses), len(run.Flows))
+	}
+}
+
+// sealedFile returns gzip of lines.
+func sealedFile(t *testing.T, write func(w io.Writer)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(z, `{"format":"pauseless recording","version":1}`+"\n")
+	write(z)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A short file that stands for gigabytes is refused, whatever it repeats.
+func TestRecordingsDoNotExplode(t *testing.T) {
+	network := `{"network":{"nodes":[{"name":"a"}]},`
+	repeat := func(before, unit, after string, n int) []byte {
+		return sealedFile(t, func(w io.Writer) {
+			io.WriteString(w, before)
+			block := strings.Repeat(unit, 10_000)
+			for range n / 10_000 {
+				io.WriteString(w, block)
+			}
+			io.WriteString(w, after)
+		})
+	}
+	for what, file := range map[string][]byte{
+		"events":    repeat(network+`"events":[`, `[],`, "[]]}\n", 8_000_000),
+		"some more": repeat(network+`"events":[`, `[],`, "[]]}\n", 500_000),
+		"runs":      repeat("", `{"network":{"nodes":[{}]}}`+"\n", "", 20_000),
+		"nodes":     repeat(`{"network":{"nodes":[`, `{},`, "{}]}}\n", 4_000_000),
+		"links":     repeat(`{"network":{"nodes":[{}],"links":[`, `{},`, "{}]}}\n", 4_000_000),
+		"flows":     repeat(network+`"flows":[`, `{},`, "{}]}\n", 7_000_000),
+		"registers": repeat(network+`"registers":[`, `{},`, "{}]}\n", 300_000),
+		"samples":   repeat(network+`"use":[`, `"",`, `""]}`+"\n", 12_000_000),
+		"one line":  repeat("", "                    ", "\n", 14_000_000),
+		"no end":    repeat(network, " ", "", 10_000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(bytes.NewReader(file))
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("%s: %d bytes were accepted", what, len(file))
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 3<<30 {
+			t.Errorf("%s: %d bytes took %d MB: %v", what, len(file), took>>20, err)
+		}
+	}
+}
+
+// A recording with any bit flipped is an error, or has the same runs: some bits of
+// gzip have no meaning.
+func TestEveryFlippedBitOfARecordingIsFound(t *testing.T) {
+	var b bytes.Buffer
+	first, _ := recorded()
+	second := *first
+	second.Seed++
+	want := []*Run{first, &second}
+	if err := Write(&b, want); err != nil {
+		t.Fatal(err)
+	}
+	good := b.Bytes()
+	if runs, err := Read(bytes.NewReader(good)); err != nil || !reflect.DeepEqual(runs, want) {
+		t.Fatalf("%v", err)
+	}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for n := range 400 + 8*10 + 8*8 {
+		bit := rng.IntN(8 * len(good))
+		switch {
+		case n < 8*10:
+			bit = n
+		case n < 8*18:
+			bit = 8*len(good) - 1 - (n - 80)
+		}
+		bad := bytes.Clone(good)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if runs, err := Read(bytes.NewReader(bad)); err == nil && !reflect.DeepEqual(runs, want) {
+			t.Errorf("bit %d was flipped, and other runs were accepted", bit)
+		}
+	}
+	for n := range 40 {
+		if _, err := Read(bytes.NewReader(good[:len(good)-1-n*len(good)/41])); err == nil {
+			t.Errorf("without the last %d bytes it was accepted", 1+n*len(good)/41)
+		}
+	}
+	for _, more := range [][]byte{{0}, []byte("x"), good} {
+		if _, err := Read(bytes.NewReader(append(bytes.Clone(good), more...))); err == nil {
+			t.Errorf("%d bytes after the end were accepted", len(more))
+		}
 	}
 }

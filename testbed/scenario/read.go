@@ -14,6 +14,7 @@ import (
 
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -32,11 +33,15 @@ var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_
 // parse reads all files that the scenario refers to and makes its cases, so that
 // all errors are reported before the first run.
 func parse(name string, data []byte, dir, scale string) (*Scenario, error) {
+	return parseWith(name, data, dir, scale, nil)
+}
+
+func parseWith(name string, data []byte, dir, scale string, open workload.Open) (*Scenario, error) {
 	f, err := yamlfile.Parse(name, data, nil)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{dir: dir, s: &Scenario{Scale: scale, File: name, Dir: dir, text: data}}
+	r := &reader{dir: dir, open: open, s: &Scenario{Scale: scale, File: name, Dir: dir, text: data, open: open}}
 	switch scale {
 	case Paper:
 	case Small:
@@ -84,7 +89,8 @@ type reader struct {
 	f    *yamlfile.File
 	s    *Scenario
 	dir  string
-	list diag.List // errors of cases, without duplicates
+	open workload.Open // nil for files of this machine
+	list diag.List     // errors of cases, without duplicates
 }
 
 // arm is an overlay with a name.
@@ -295,6 +301,8 @@ func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case
 	c := &Case{Keys: newKeys(), canonical: f.Canonical()}
 	f.Into(&c.Keys)
 	if f.Err() == nil {
+		workload.OpenWith(c.Traffic, r.open)
+		r.refers(workload.Files(c.Traffic)...)
 		r.network(f, c, networks)
 		r.profile(f, c)
 		c.check(f)
@@ -337,7 +345,7 @@ func (r *reader) network(f *yamlfile.File, c *Case, networks map[string]*topo.To
 		c.net = networks[key]
 	case c.Topology != "":
 		if networks[c.Topology] == nil {
-			t, err := topo.Read(resolve(r.dir, c.Topology))
+			t, err := r.topology(resolve(r.dir, c.Topology))
 			if err != nil {
 				f.Errorf("topology", "%v", err)
 				return
@@ -347,6 +355,37 @@ func (r *reader) network(f *yamlfile.File, c *Case, networks map[string]*topo.To
 		c.net = networks[c.Topology]
 	default:
 		f.Errorf("", "no network: give network or topology")
+	}
+}
+
+func (r *reader) topology(name string) (*topo.Topology, error) {
+	data, err := r.read(name)
+	if err != nil {
+		return nil, err
+	}
+	return topo.Parse(name, data)
+}
+
+// read reads a file that the scenario refers to.
+func (r *reader) read(name string) ([]byte, error) {
+	r.refers(name)
+	if r.open == nil {
+		return infile.Read(name)
+	}
+	f, err := r.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return infile.From(f, name, infile.Text)
+}
+
+// refers notes that the scenario refers to a file.
+func (r *reader) refers(names ...string) {
+	for _, name := range names {
+		if !slices.Contains(r.s.files, name) {
+			r.s.files = append(r.s.files, name)
+		}
 	}
 }
 
@@ -363,7 +402,7 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	if !slices.Contains(gen.Names(), name) {
 		name = resolve(r.dir, name)
 	}
-	p, err := program.Load(name)
+	p, err := program.LoadWith(name, r.read)
 	if err != nil {
 		f.Errorf("profile", "%v", err)
 		return

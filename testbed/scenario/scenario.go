@@ -22,6 +22,7 @@ package scenario
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/pauseless/pauseless/fabric"
@@ -66,6 +67,8 @@ type Scenario struct {
 	axes  []result.Axis
 	cases []*Case
 	text  []byte
+	files []string
+	open  workload.Open // nil for files of this machine
 }
 
 // The two scales of an experiment. They are the same if the file has no small.
@@ -155,9 +158,21 @@ func ParseAt(name string, data []byte, scale string) (*Scenario, error) {
 	return parse(name, data, ".", scale)
 }
 
-// ParseIn is ParseAt with a folder for relative names of files.
-func ParseIn(name string, data []byte, dir, scale string) (*Scenario, error) {
-	return parse(name, data, dir, scale)
+// ParseIn is ParseAt with a folder for relative names of files. If open is not nil,
+// it opens these files; none is read from this machine.
+func ParseIn(name string, data []byte, dir, scale string, open workload.Open) (*Scenario, error) {
+	return parseWith(name, data, dir, scale, open)
+}
+
+// Files returns the names of the files that the scenario refers to, resolved.
+func (s *Scenario) Files() []string { return s.files }
+
+// Open opens one of them.
+func (s *Scenario) Open(name string) (io.ReadCloser, error) {
+	if s.open != nil {
+		return s.open(name)
+	}
+	return infile.OpenLines(name)
 }
 
 // New returns a scenario of the given flows, which are the same for every seed,

@@ -12,12 +12,15 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -66,6 +69,7 @@ type Recording interface {
 //	                 it leaves out the first samples and events, as many as
 //	                 these parameters say.
 func Handler(title string, s Source) http.Handler {
+	c := &cache{sent: make(map[int]*sent)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		var b bytes.Buffer
@@ -99,15 +103,101 @@ func Handler(title string, s Source) http.Handler {
 			return
 		}
 		run, version := all[i].Snapshot()
-		if r.FormValue("version") == strconv.Itoa(version) {
+		whole := r.FormValue("version") != strconv.Itoa(version)
+		if !whole {
 			rest(&run, number(r, "samples"), number(r, "events"))
 		}
-		answer(w, r, struct {
-			record.Run
-			Version int `json:"version"`
-		}{run, version})
+		c.answer(w, r, i, &run, version, whole)
 	})
-	return headers(mux)
+	return headers(limit(mux))
+}
+
+// maxRequests is the greatest number of requests that are answered at a time. One
+// whose answer is not read takes about 1 MB.
+const maxRequests = 64
+
+// limit refuses requests beyond maxRequests.
+func limit(h http.Handler) http.Handler {
+	free := make(chan struct{}, maxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case free <- struct{}{}:
+			defer func() { <-free }()
+			h.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d requests are being answered, which is the limit; try again", maxRequests), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// cache has complete recordings as they are sent, so that all readers of one share
+// its bytes.
+type cache struct {
+	mu   sync.Mutex
+	sent map[int]*sent
+}
+
+// sent is a recording as JSON in gzip.
+type sent struct {
+	version, samples, events int
+	once                     sync.Once
+	data                     []byte
+	err                      error
+}
+
+// answer sends a recording. The JSON of one that grows, or of a part, is written
+// piece by piece: it is never in memory as a whole.
+func (c *cache) answer(w http.ResponseWriter, r *http.Request, i int, run *record.Run, version int, whole bool) {
+	if run.Live || !whole || !compresses(r) {
+		out, end := begin(w, r)
+		defer end()
+		writeRun(out, run, version) // fails only if the browser has closed the connection
+		return
+	}
+	c.mu.Lock()
+	s := c.sent[i]
+	if s == nil || s.version != version || s.samples != len(run.TNS) || s.events != len(run.Events) {
+		s = &sent{version: version, samples: len(run.TNS), events: len(run.Events)}
+		c.sent[i] = s
+	}
+	c.mu.Unlock()
+	s.once.Do(func() {
+		var b bytes.Buffer
+		z := gzipTo(&b)
+		s.err = errors.Join(writeRun(z, run, version), z.Close())
+		s.data = b.Bytes()
+	})
+	if s.err != nil {
+		http.Error(w, s.err.Error(), http.StatusInternalServerError)
+		return
+	}
+	isJSON(w)
+	w.Header().Set("Content-Encoding", "gzip")
+	w.Write(s.data)
+}
+
+// writeRun writes a recording as an object of JSON that also has its version.
+func writeRun(w io.Writer, run *record.Run, version int) error {
+	if _, err := fmt.Fprintf(w, `{"version":%d,`, version); err != nil {
+		return err
+	}
+	return run.WriteJSON(&tail{w: w})
+}
+
+// tail drops the first byte, the brace of an object.
+type tail struct {
+	w       io.Writer
+	dropped bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	if t.dropped || len(p) == 0 {
+		return t.w.Write(p)
+	}
+	t.dropped = true
+	n, err := t.w.Write(p[1:])
+	return n + 1, err
 }
 
 func number(r *http.Request, name string) int {
@@ -126,25 +216,46 @@ func rest(run *record.Run, samples, events int) {
 	}
 }
 
-// answer writes JSON, compressed if the browser accepts gzip.
+// answer writes JSON.
 func answer(w http.ResponseWriter, r *http.Request, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	var out io.Writer = w
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		w.Header().Set("Content-Encoding", "gzip")
-		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		defer z.Close()
-		out = z
-	}
+	out, end := begin(w, r)
+	defer end()
 	json.NewEncoder(out).Encode(v) // fails only if the browser has closed the connection
 }
 
-// headers keeps other web pages from using this server. On loopback it refuses
-// requests whose Host is not loopback's, which prevents DNS rebinding.
+// begin begins an answer of JSON. The body is written to out, which compresses it if
+// the browser accepts gzip, and ended by end.
+func begin(w http.ResponseWriter, r *http.Request) (out io.Writer, end func()) {
+	isJSON(w)
+	if !compresses(r) {
+		return w, func() {}
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzipTo(w)
+	return z, func() { z.Close() }
+}
+
+func isJSON(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+}
+
+// compresses reports whether the browser accepts gzip.
+func compresses(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+}
+
+func gzipTo(w io.Writer) *gzip.Writer {
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return z
+}
+
+// headers keeps other web pages from using this server: it refuses requests that a
+// browser makes for another page, except to follow a link to this one. On loopback it
+// refuses requests whose Host is not loopback's, which prevents DNS rebinding.
 func headers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() {
@@ -158,10 +269,29 @@ func headers(h http.Handler) http.Handler {
 				return
 			}
 		}
+		if foreign(r) {
+			http.Error(w, "requests of other web pages are not answered", http.StatusForbidden)
+			return
+		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("X-Frame-Options", "DENY")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.ServeHTTP(w, r)
 	})
+}
+
+// foreign reports whether a browser says that another page makes the request. A page
+// of another port of this machine is another one, too.
+func foreign(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
+			return true
+		}
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return false
+	}
+	return r.URL.Path != "/" || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
 }

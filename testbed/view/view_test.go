@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -168,6 +171,122 @@ func TestBrowsersDelayNoRun(t *testing.T) {
 			}
 			return
 		default:
+		}
+	}
+}
+
+// Other web pages cannot use the server, not even to make it work: a browser says who
+// makes a request. Links to the page can be followed.
+func TestServerRefusesOtherPages(t *testing.T) {
+	srv := httptest.NewServer(Handler("x", &growing{all: runs()}))
+	defer srv.Close()
+	host := strings.TrimPrefix(srv.URL, "http://")
+	for _, c := range []struct {
+		path, site, mode, dest, origin string
+		want                           int
+	}{
+		{"/api/run?i=0", "", "", "", "", 200}, // not a browser
+		{"/api/run?i=0", "same-origin", "cors", "empty", "http://" + host, 200},
+		{"/api/run?i=0", "none", "navigate", "document", "", 200},
+		{"/api/run?i=0", "cross-site", "no-cors", "image", "", 403},
+		{"/api/run?i=0", "same-site", "cors", "empty", "", 403},
+		{"/api/run?i=0", "cross-site", "navigate", "document", "", 403},
+		{"/api/runs", "cross-site", "cors", "empty", "https://evil.example", 403},
+		{"/api/runs", "", "", "", "https://evil.example", 403},
+		{"/api/runs", "", "", "", "null", 403},
+		{"/api/runs", "something new", "cors", "empty", "", 403},
+		{"/", "cross-site", "navigate", "document", "", 200},
+		{"/", "cross-site", "navigate", "iframe", "", 403},
+		{"/", "cross-site", "no-cors", "script", "", 403},
+		{"/", "none", "navigate", "document", "", 200},
+	} {
+		req, err := http.NewRequest("GET", srv.URL+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range map[string]string{"Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest, "Origin": c.origin} {
+			if v != "" {
+				req.Header.Set(k, v)
+			}
+		}
+		r, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != c.want {
+			t.Errorf("%+v: %d", c, r.StatusCode)
+		}
+	}
+}
+
+// blocked is a reader of answers that does not read. It is one of many.
+type blocked struct {
+	header  http.Header
+	status  int
+	reached chan<- struct{}
+	release <-chan struct{}
+}
+
+func (b *blocked) Header() http.Header { return b.header }
+func (b *blocked) WriteHeader(status int) {
+	b.status = status
+}
+func (b *blocked) Write(p []byte) (int, error) {
+	if b.status == http.StatusServiceUnavailable {
+		return len(p), nil
+	}
+	b.reached <- struct{}{}
+	<-b.release
+	return len(p), nil
+}
+
+// Readers that do not read share the bytes of a recording, and their number is
+// limited. Before, each had a copy of the whole, 13 MB of a large recording.
+func TestUnreadAnswersTakeLittleMemory(t *testing.T) {
+	run := *runs()[0]
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 300_000 {
+		run.Events = append(run.Events, record.Event{int64(i) * 1e9, 0, 0, rng.Int64N(1 << 40), rng.Int64N(1 << 40)})
+	}
+	for _, accept := range []string{"gzip", ""} {
+		h := Handler("x", &growing{all: []*record.Run{&run}})
+		ask := func(b *blocked) {
+			req := httptest.NewRequest("GET", "http://localhost/api/run?i=0", nil)
+			req.Header.Set("Accept-Encoding", accept)
+			h.ServeHTTP(b, req)
+		}
+		reached, release := make(chan struct{}), make(chan struct{})
+		var all sync.WaitGroup
+		var before, after runtime.MemStats
+		for i := range maxRequests {
+			all.Go(func() { ask(&blocked{header: http.Header{}, reached: reached, release: release}) })
+			<-reached
+			if i == 0 { // the first one has encoded the recording
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+			}
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / (maxRequests - 1); each > 1<<20 {
+			t.Errorf("encoding %q: %d bytes for each reader", accept, each)
+		}
+		one := &blocked{header: http.Header{}}
+		if ask(one); one.status != http.StatusServiceUnavailable || one.header.Get("Retry-After") == "" {
+			t.Errorf("encoding %q: one more has status %d", accept, one.status)
+		}
+		go func() {
+			for range reached {
+			}
+		}()
+		close(release)
+		all.Wait()
+		close(reached)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/api/runs", nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("after they have read: %d", w.Code)
 		}
 	}
 }

@@ -42,6 +42,7 @@ type Coflow struct {
 	// Spread replaces Interval: every flow starts at a random time within Spread.
 	Spread vtime.Time `yaml:"spread"`
 
+	open  Open
 	sizes *Distribution
 }
 
@@ -98,7 +99,7 @@ func (c *Coflow) check(t *topo.Topology, open bool) (string, error) {
 		return "pareto", fmt.Errorf("low must be below high and shape above 0, as in {low: 10KB, high: 2MB, shape: 1.2}")
 	}
 	if c.Sizes != "" {
-		if c.sizes, err = Load(c.Sizes); err != nil {
+		if c.sizes, err = load(c.open, c.Sizes); err != nil {
 			return "sizes", err
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
-	"github.com/pauseless/pauseless/internal/infile"
 )
 
 //go:embed data/*.txt
@@ -50,11 +49,13 @@ func Names() []string {
 
 // Load returns a built-in distribution or, if there is none of that name, reads
 // the file. See Parse for the format.
-func Load(name string) (*Distribution, error) {
+func Load(name string) (*Distribution, error) { return load(nil, name) }
+
+func load(open Open, name string) (*Distribution, error) {
 	if text, err := data.ReadFile("data/" + name + ".txt"); err == nil {
 		return Parse(name, string(text))
 	}
-	text, err := infile.Read(name)
+	text, err := open.all(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

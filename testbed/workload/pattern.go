@@ -28,6 +28,7 @@ type Incast struct {
 	// Jitter is the time over which the senders' starts are distributed evenly.
 	Jitter vtime.Time `yaml:"jitter"`
 
+	open  Open
 	sizes *Distribution
 }
 
@@ -58,7 +59,7 @@ func (in *Incast) check(t *topo.Topology, _ bool) (string, error) {
 		return "total", fmt.Errorf("total must be at least one byte for each sender")
 	}
 	if in.Sizes != "" {
-		if in.sizes, err = Load(in.Sizes); err != nil {
+		if in.sizes, err = load(in.open, in.Sizes); err != nil {
 			return "sizes", err
 		}
 	}

@@ -27,6 +27,7 @@ type Poisson struct {
 	// switches, instead of its hosts' links.
 	Uplinks bool `yaml:"uplinks"`
 
+	open  Open
 	sizes *Distribution
 }
 
@@ -34,7 +35,7 @@ func (p *Poisson) ends() bool { return p.Duration > 0 || p.Flows > 0 }
 
 func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 	var err error
-	if p.sizes, err = Load(p.Sizes); err != nil {
+	if p.sizes, err = load(p.open, p.Sizes); err != nil {
 		return "sizes", err
 	}
 	from, key, err := p.From.pickFor(t, "from")

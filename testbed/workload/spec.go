@@ -5,6 +5,7 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -35,6 +37,45 @@ type Spec struct {
 type SizeClass struct {
 	Below vtime.Size `yaml:"below"`               // size that the flows are smaller than
 	Class int        `yaml:"class" limits:"0..7"` // their priority
+}
+
+// Open opens a file that a part names. A nil Open opens those of this machine.
+type Open func(name string) (io.ReadCloser, error)
+
+func (o Open) lines(name string) (io.ReadCloser, error) {
+	if o == nil {
+		return infile.OpenLines(name)
+	}
+	return o(name)
+}
+
+// all reads a short file.
+func (o Open) all(name string) ([]byte, error) {
+	if o == nil {
+		return infile.Read(name)
+	}
+	f, err := o(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return infile.From(f, name, infile.Text)
+}
+
+// OpenWith makes parts open the files that they name with a function.
+func OpenWith(parts []Spec, open Open) {
+	for i := range parts {
+		switch s := &parts[i]; {
+		case s.Poisson != nil:
+			s.Poisson.open = open
+		case s.Incast != nil:
+			s.Incast.open = open
+		case s.Coflow != nil:
+			s.Coflow.open = open
+		case s.Trace != nil:
+			s.Trace.open = open
+		}
+	}
 }
 
 // generator generates the flows of a part.
@@ -260,6 +301,8 @@ func Files(parts []Spec) (names []string) {
 		switch s := &parts[i]; {
 		case s.Poisson != nil:
 			add(s.Poisson.Sizes)
+		case s.Incast != nil:
+			add(s.Incast.Sizes)
 		case s.Coflow != nil:
 			add(s.Coflow.Sizes)
 		case s.Trace != nil:

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/diag"
-	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -25,6 +23,7 @@ type Trace struct {
 	File  string     `yaml:"file"`  // the CSV file
 	Start vtime.Time `yaml:"start"` // added to the start of each flow
 
+	open Open
 	read []fabric.Flow
 }
 
@@ -34,12 +33,12 @@ func (tr *Trace) check(t *topo.Topology, _ bool) (string, error) {
 	if tr.Start < 0 {
 		return "start", fmt.Errorf("start is %v", tr.Start)
 	}
-	f, err := os.Open(tr.File)
+	f, err := tr.open.lines(tr.File)
 	if err != nil {
 		return "file", err
 	}
 	defer f.Close()
-	if tr.read, err = readTrace(tr.File, infile.Lines(f, tr.File), t); err != nil {
+	if tr.read, err = readTrace(tr.File, f, t); err != nil {
 		return "file", err
 	}
 	return "", nil

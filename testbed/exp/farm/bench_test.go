@@ -26,16 +26,16 @@ func BenchmarkEmptyJobs(b *testing.B) {
 	f := offer(b, url, 30*time.Second)
 	p := plan(b, tiny)
 	ctx, cancel := context.WithCancel(context.Background())
-	at, err := Connect(ctx, Options{URL: url})
+	at, err := Connect(ctx, Options{Secret: secret, URL: url})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer at.Close()
-	empty := &result.Run{Profile: strings.Repeat("0123456789abcdef", 640)}
+	text := strings.Repeat("0123456789abcdef", 640)
 	var work sync.WaitGroup
 	work.Go(func() {
 		if err := at.Work(ctx, Worker{Parallel: 8, make: func(j *job) (string, *exp.Record, error) {
-			return "", &exp.Record{Key: j.Key, Run: empty}, nil
+			return "", &exp.Record{Key: j.Key, Build: exp.Version(), Run: &result.Run{Profile: text, Seed: j.Seed}}, nil
 		}}); err != nil {
 			b.Error(err)
 		}

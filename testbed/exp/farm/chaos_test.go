@@ -269,12 +269,12 @@ func TestPartitionsChangeNoOutcome(t *testing.T) {
 		for range 3 {
 			link := newLink(t, addr)
 			links = append(links, link)
-			f, err := Connect(ctx, Options{URL: link.url(), Lease: lease})
+			f, err := Connect(ctx, Options{Secret: secret, URL: link.url(), Lease: lease})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			b, err := f.bench(ctx, Worker{Parallel: 2}) // before the link fails
+			b, err := f.bench(ctx, patient) // before the link fails
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -326,7 +326,7 @@ func TestResultWithoutItsBytesIsMadeAgain(t *testing.T) {
 		defer cancel()
 
 		link := newLink(t, addr)
-		cutOff, err := Connect(ctx, Options{URL: link.url(), Lease: lease})
+		cutOff, err := Connect(ctx, Options{Secret: secret, URL: link.url(), Lease: lease})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,10 +347,10 @@ func TestResultWithoutItsBytesIsMadeAgain(t *testing.T) {
 		link.silence("PUB $O.pauseless_results.")
 		put := make(chan error, 1)
 		go func() {
-			_, err := cutOff.results.PutBytes(ctx, job.Key, data)
+			_, err := cutOff.results.PutBytes(ctx, cutOff.named(job.Key), secret.sign(cutOff.build, "result", job.Key, data))
 			put <- err
 		}()
-		if u := <-news.Updates(); u == nil || u.Name != job.Key {
+		if u := <-news.Updates(); u == nil || u.Name != farm.named(job.Key) {
 			t.Fatalf("the server has stored %v", u)
 		}
 		link.cut(addr)
@@ -359,7 +359,7 @@ func TestResultWithoutItsBytesIsMadeAgain(t *testing.T) {
 		}
 		var work sync.WaitGroup
 		work.Go(func() {
-			if err := cutOff.Work(ctx, Worker{}); err != nil {
+			if err := cutOff.Work(ctx, patient); err != nil {
 				t.Error(err)
 			}
 		})

@@ -13,11 +13,20 @@
 //
 // The build is part of subject and key. Workers of another build than the one that
 // offers jobs are refused when they start.
+//
+// The server and its other clients are not trusted. Every message is signed with a
+// Key that they do not have, together with the build, what kind of message it is, and
+// which run or plan it is about: a message of someone else, of another build, or
+// about another run is none. Sizes are limited before and while anything is read. A
+// plan carries the files that it refers to, so that a worker reads none of its own. A
+// job that no worker has finished after Tries is reported as failed.
 package farm
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +34,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/exp"
 )
 
@@ -41,6 +52,8 @@ type Options struct {
 	// Lease is how long a worker may be silent before another gets its job; zero is
 	// 30 s.
 	Lease time.Duration
+	// Secret is the key of the farm.
+	Secret Key
 	// Build names the program; empty is exp.Version. Tests set it.
 	Build string
 	// Log, if set, is called with lines about the connection, about what fails and is
@@ -58,6 +71,8 @@ type Farm struct {
 	failed  jetstream.KeyValue
 	builds  jetstream.KeyValue
 	build   string
+	key     Key
+	id      string // of the key
 	lease   time.Duration
 	log     func(text string)
 
@@ -81,7 +96,10 @@ const keep = 14 * 24 * time.Hour
 
 // Connect connects to the server and creates its streams and stores if missing.
 func Connect(ctx context.Context, o Options) (*Farm, error) {
-	f := &Farm{build: o.Build, lease: o.Lease, log: o.Log, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)),
+	if o.Secret == (Key{}) {
+		return nil, errors.New("a farm needs a key")
+	}
+	f := &Farm{build: o.Build, key: o.Secret, id: o.Secret.id(), lease: o.Lease, log: o.Log, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)),
 		sent: make(map[*exp.Plan]sentPlan), told: make(map[string]time.Time)}
 	if f.build == "" {
 		f.build = exp.Version()
@@ -105,6 +123,8 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 		nats.ReconnectHandler(func(*nats.Conn) { f.log("the NATS server is connected again") })}
 	if o.Credentials != "" {
 		opts = append(opts, nats.UserCredentials(o.Credentials))
+	} else {
+		opts = append(opts, nats.Token(o.Secret.Token())) // a user in the URL has precedence
 	}
 	if o.CA != "" {
 		opts = append(opts, nats.RootCAs(o.CA))
@@ -172,6 +192,9 @@ func (b bucket) GetInfo(ctx context.Context, name string, o ...jetstream.GetObje
 	if err != nil || info.Chunks == 0 {
 		return info, err
 	}
+	if info.Opts != nil && info.Opts.Link != nil {
+		return nil, errLink
+	}
 	chunks := "$O." + info.Bucket + ".C." + info.NUID
 	s, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(chunks))
 	if err != nil {
@@ -182,6 +205,48 @@ func (b bucket) GetInfo(ctx context.Context, name string, o ...jetstream.GetObje
 	}
 	return info, nil
 }
+
+// errLink is the error of an object that refers to another one. We make none, and
+// the client would follow one that refers to itself without end.
+var errLink = errors.New("it is a link")
+
+// fetch returns the signed content of an object of at most so many bytes. The error
+// is errForged if there is another object under the name.
+func (f *Farm) fetch(ctx context.Context, from jetstream.ObjectStore, kind, about string, most int) (data []byte, err error) {
+	err = f.call(ctx, func(ctx context.Context) error {
+		info, err := from.GetInfo(ctx, f.named(about))
+		switch {
+		case errors.Is(err, errLink) || err == nil && info.Size > uint64(most+sha256.Size):
+			return errForged
+		case err != nil:
+			return err
+		}
+		object, err := from.Get(ctx, f.named(about))
+		if err != nil {
+			return err
+		}
+		defer object.Close()
+		message, err := infile.From(object, "the object", int64(most+sha256.Size)) // it may have more bytes than it says
+		if errors.Is(err, infile.ErrSize) || errors.Is(err, jetstream.ErrDigestMismatch) {
+			return errForged
+		}
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if data, ok = f.key.open(f.build, kind, about, message); !ok {
+			return errForged
+		}
+		return nil
+	})
+	return data, err
+}
+
+// errForged is the error of an object that no holder of the key has made.
+var errForged = errors.New("it is not signed with the key of this farm")
+
+// named is the name on the server of a run or plan.
+func (f *Farm) named(about string) string { return f.id + "." + about }
 
 // call makes one request to the server, with a timeout: the reply is lost if the
 // server goes away.
@@ -218,11 +283,13 @@ func (f *Farm) closed() error {
 // Close ends the connection.
 func (f *Farm) Close() { f.nc.Close() }
 
-func (f *Farm) subject(key string) string { return "pauseless.jobs." + f.build + "." + key }
+func (f *Farm) subject(key string) string {
+	return "pauseless.jobs." + f.build + "." + f.named(key)
+}
 
 // begins is the subject on which a worker announces that it begins a job. Only
 // status lines depend on it.
-func (f *Farm) begins(key string) string { return "pauseless.begun." + f.build + "." + key }
+func (f *Farm) begins(key string) string { return "pauseless.begun." + f.build + "." + f.named(key) }
 
 // job is a message of the queue.
 type job struct {
@@ -230,29 +297,49 @@ type job struct {
 	Case int    `json:"case"`
 	Seed uint64 `json:"seed"`
 	Key  string `json:"key"`
+	// Try is a random number of the caller of Make, which it finds in a failure: an
+	// old one that someone sends again has another.
+	Try string `json:"try"`
 }
+
+// failure says why a run has failed, or why no worker has finished it.
+type failure struct {
+	Try  string `json:"try"`
+	Text string `json:"text"`
+}
+
+// Limits of messages, in bytes unless said otherwise, besides those of plans and records.
+const (
+	maxJob     = 4 << 10
+	maxFailure = 16 << 10 // characters
+	maxName    = 256      // of a worker
+)
 
 // Offer announces that this build has jobs, and watches for results until ctx is
 // done. It must be called before Make.
 func (f *Farm) Offer(ctx context.Context) error {
-	if _, err := f.builds.PutString(ctx, f.build, "offers jobs"); err != nil {
+	if _, err := f.builds.Put(ctx, f.named(f.build), f.key.sign(f.build, "offer", "", nil)); err != nil {
 		return err
 	}
 	results, err := f.results.Watch(ctx, jetstream.UpdatesOnly())
 	if err != nil {
 		return err
 	}
-	failures, err := f.failed.WatchAll(ctx, jetstream.UpdatesOnly())
+	failures, err := f.failed.Watch(ctx, f.named("*"), jetstream.UpdatesOnly())
 	if err != nil {
 		return err
 	}
 	begun, err := f.nc.Subscribe(f.begins("*"), func(m *nats.Msg) {
 		key := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+		name, ok := f.key.open(f.build, "begun", key, m.Data)
+		if !ok || len(name) > maxName {
+			return
+		}
 		f.mu.Lock()
 		begun := f.begun[key]
 		f.mu.Unlock()
 		if begun != nil {
-			begun(string(m.Data))
+			begun(printable(string(name)))
 		}
 	})
 	if err != nil {
@@ -269,14 +356,14 @@ func (f *Farm) Offer(ctx context.Context) error {
 					return
 				}
 				if u != nil {
-					f.wake(u.Name)
+					f.wake(strings.TrimPrefix(u.Name, f.id+"."))
 				}
 			case u, ok := <-failures.Updates():
 				if !ok {
 					return
 				}
 				if u != nil {
-					f.wake(u.Key())
+					f.wake(strings.TrimPrefix(u.Key(), f.id+"."))
 				}
 			}
 		}
@@ -302,10 +389,12 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 	if err != nil {
 		return nil, err
 	}
-	message, err := json.Marshal(job{plan, j.Case, j.Seed, j.Key})
+	try := rand.Text()
+	message, err := json.Marshal(job{plan, j.Case, j.Seed, j.Key, try})
 	if err != nil {
 		return nil, err
 	}
+	message = f.key.sign(f.build, "job", j.Key, message)
 	news := make(chan struct{}, 1)
 	f.mu.Lock()
 	f.begun[j.Key] = begun
@@ -322,13 +411,13 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 	}()
 	// An earlier failure is forgotten: the run is tried again.
 	f.call(ctx, func(ctx context.Context) error {
-		if _, err := f.failed.Get(ctx, j.Key); err != nil {
+		if _, err := f.failed.Get(ctx, f.named(j.Key)); err != nil {
 			return err
 		}
-		return f.failed.Delete(ctx, j.Key)
+		return f.failed.Delete(ctx, f.named(j.Key))
 	})
 	for {
-		rec, err := f.result(ctx, j.Key)
+		rec, err := f.result(ctx, j, try)
 		if rec != nil || err != nil {
 			return rec, err
 		}
@@ -357,31 +446,68 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 
 // Kept deletes a result from the server: the caller has kept it.
 func (f *Farm) Kept(ctx context.Context, j exp.Job) {
-	f.call(ctx, func(ctx context.Context) error { return f.results.Delete(ctx, j.Key) })
+	f.call(ctx, func(ctx context.Context) error { return f.results.Delete(ctx, f.named(j.Key)) })
 }
 
 // result fetches a result, or nil if there is none yet. Errors of the connection
-// count as no result: the caller tries again.
-func (f *Farm) result(ctx context.Context, key string) (*exp.Record, error) {
-	var data []byte
-	if err := f.call(ctx, func(ctx context.Context) (err error) {
-		data, err = f.results.GetBytes(ctx, key)
-		return err
-	}); err == nil {
-		return exp.DecodeRecord(key, data)
-	} else if !errors.Is(err, jetstream.ErrObjectNotFound) {
+// count as no result: the caller tries again. So does what is not signed; it is
+// deleted, since a worker would otherwise not make the run.
+func (f *Farm) result(ctx context.Context, j exp.Job, try string) (*exp.Record, error) {
+	data, err := f.fetch(ctx, f.results, "result", j.Key, exp.MaxRecord)
+	switch {
+	case err == nil:
+		return f.record(j, data)
+	case errors.Is(err, errForged):
+		f.retry(ctx, "a result is refused and removed", err)
+		f.Kept(ctx, j)
+	case !errors.Is(err, jetstream.ErrObjectNotFound):
 		f.retry(ctx, "a result cannot be fetched", err)
 	}
-	var failure jetstream.KeyValueEntry
-	if err := f.call(ctx, func(ctx context.Context) (err error) {
-		failure, err = f.failed.Get(ctx, key)
+	var entry jetstream.KeyValueEntry
+	err = f.call(ctx, func(ctx context.Context) (err error) {
+		entry, err = f.failed.Get(ctx, f.named(j.Key))
 		return err
-	}); err == nil {
-		return nil, exp.RunError{Cause: errors.New(string(failure.Value()))}
-	} else if !errors.Is(err, jetstream.ErrKeyNotFound) {
-		f.retry(ctx, "failures of runs cannot be fetched", err)
+	})
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, ctx.Err()
 	}
-	return nil, ctx.Err()
+	if err != nil {
+		f.retry(ctx, "failures of runs cannot be fetched", err)
+		return nil, ctx.Err()
+	}
+	var why failure
+	if text, ok := f.key.open(f.build, "failure", j.Key, entry.Value()); !ok || len(text) > 16*maxFailure || json.Unmarshal(text, &why) != nil {
+		f.retry(ctx, "the failure of a run is refused", errForged)
+		return nil, ctx.Err()
+	}
+	if why.Try != try { // of another process that wants the same run, or an old one
+		return nil, ctx.Err()
+	}
+	return nil, exp.RunError{Cause: errors.New(printable(why.Text))}
+}
+
+// record checks that a result is that of a job.
+func (f *Farm) record(j exp.Job, data []byte) (*exp.Record, error) {
+	rec, err := exp.DecodeRecord(j.Key, data)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the result of run %s: %w", j.Key, err)
+	case rec.Build != f.build:
+		return nil, fmt.Errorf("the result of run %s is of build %q, and this is build %s", j.Key, rec.Build, f.build)
+	case rec.Run.Seed != j.Seed:
+		return nil, fmt.Errorf("the result of run %s has seed %d instead of %d", j.Key, rec.Run.Seed, j.Seed)
+	}
+	return rec, nil
+}
+
+// printable replaces what a terminal would execute.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 // send uploads a plan that the server does not have, and returns its name there. It
@@ -392,21 +518,26 @@ func (f *Farm) send(ctx context.Context, p *exp.Plan) (string, error) {
 	if s := f.sent[p]; s.name != "" && time.Since(s.at) < 10*f.lease {
 		return s.name, nil
 	}
-	name, data := p.Pack()
-	if err := f.call(ctx, func(ctx context.Context) error {
-		if _, err := f.plans.GetInfo(ctx, name); err == nil {
-			return nil
+	name, data, err := p.Pack()
+	if err == nil {
+		if _, have := f.fetch(ctx, f.plans, "plan", name, exp.MaxPlan); have != nil {
+			err = f.call(ctx, func(ctx context.Context) error {
+				_, err := f.plans.PutBytes(ctx, f.named(name), f.key.sign(f.build, "plan", name, data))
+				return err
+			})
 		}
-		_, err := f.plans.PutBytes(ctx, name, data)
-		return err
-	}); err != nil {
+	}
+	if err != nil {
 		return "", fmt.Errorf("the plan cannot be sent to the workers: %w", err)
 	}
 	f.sent[p] = sentPlan{name, time.Now()}
 	return name, nil
 }
 
-// refused returns an error if only other builds offer jobs.
+// maxBuilds is the greatest number of builds that are looked at.
+const maxBuilds = 100
+
+// refused returns an error if only other builds offer jobs with this key.
 func (f *Farm) refused(ctx context.Context) error {
 	// The client's Keys ignores its context: it blocks if the server goes away. One
 	// listing decides: with two, a build could appear in between.
@@ -423,7 +554,9 @@ func (f *Farm) refused(ctx context.Context) error {
 				if !ok {
 					return nil
 				}
-				builds = append(builds, k)
+				if b, ok := strings.CutPrefix(k, f.id+"."); ok && len(builds) < maxBuilds {
+					builds = append(builds, b)
+				}
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -431,6 +564,17 @@ func (f *Farm) refused(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	builds = slices.DeleteFunc(builds, func(build string) bool {
+		signed := false
+		f.call(ctx, func(ctx context.Context) error {
+			v, err := f.builds.Get(ctx, f.named(build))
+			if err == nil {
+				_, signed = f.key.open(build, "offer", "", v.Value())
+			}
+			return err
+		})
+		return !signed
+	})
 	if len(builds) == 0 || slices.Contains(builds, f.build) {
 		return nil
 	}

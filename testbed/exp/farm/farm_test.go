@@ -86,7 +86,7 @@ func outcome(t testing.TB, p *exp.Plan, st *exp.Store, o exp.Options) string {
 func offer(t testing.TB, url string, lease time.Duration) *Farm {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	f, err := Connect(ctx, Options{URL: url, Lease: lease})
+	f, err := Connect(ctx, Options{Secret: secret, URL: url, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,15 +99,22 @@ func offer(t testing.TB, url string, lease time.Duration) *Farm {
 
 const lease = 600 * time.Millisecond
 
+// secret is the key of the tests' farms.
+var secret = Key{1, 2, 3}
+
+// patient is a worker that never gives a job up: tests kill workers, and a slow
+// machine may let many leases expire.
+var patient = Worker{Parallel: 2, Tries: 1 << 20}
+
 // TestMain runs a worker if FARM_TEST_URL is set.
 func TestMain(m *testing.M) {
 	url := os.Getenv("FARM_TEST_URL")
 	if url == "" {
 		os.Exit(m.Run())
 	}
-	f, err := Connect(context.Background(), Options{URL: url, Lease: lease})
+	f, err := Connect(context.Background(), Options{Secret: secret, URL: url, Lease: lease})
 	if err == nil {
-		err = f.Work(context.Background(), Worker{})
+		err = f.Work(context.Background(), Worker{Tries: patient.Tries})
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -165,7 +172,7 @@ func TestInvalidMessageDoesNotBlockAJob(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	mine, err := Connect(ctx, Options{URL: url, Lease: lease})
+	mine, err := Connect(ctx, Options{Secret: secret, URL: url, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +188,7 @@ func TestInvalidMessageDoesNotBlockAJob(t *testing.T) {
 	wg.Go(func() {
 		select {
 		case <-refused.done:
-			mine.Work(ctx, Worker{})
+			mine.Work(ctx, patient)
 		case <-ctx.Done():
 		}
 	})
@@ -199,7 +206,7 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	farm := offer(t, url, lease)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	other, err := Connect(ctx, Options{URL: url, Build: "another"})
+	other, err := Connect(ctx, Options{Secret: secret, URL: url, Build: "another"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,14 +214,14 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	if err := other.Work(ctx, Worker{}); err == nil || !strings.Contains(err.Error(), "this is build another, and jobs are offered by "+exp.Version()) {
 		t.Errorf("a worker of another build: %v", err)
 	}
-	mine, err := Connect(ctx, Options{URL: url, Lease: lease})
+	mine, err := Connect(ctx, Options{Secret: secret, URL: url, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mine.Close()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := mine.Work(ctx, Worker{Parallel: 2}); err != nil {
+		if err := mine.Work(ctx, patient); err != nil {
 			t.Error(err)
 		}
 	})
@@ -228,7 +235,7 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
-	if _, err := Connect(context.Background(), Options{URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "no NATS server at nats://127.0.0.1:1") {
+	if _, err := Connect(context.Background(), Options{Secret: secret, URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "no NATS server at nats://127.0.0.1:1") {
 		t.Errorf("no server: %v", err)
 	}
 }
@@ -242,7 +249,7 @@ func TestTwoProcessesRequestTheSameRuns(t *testing.T) {
 	url := "nats://" + s.Addr().String()
 	p := plan(t, strings.Replace(tiny, "[1, 2, 3, 4]", "[1, 2]", 1))
 	want := outcome(t, p, store(t), exp.Options{})
-	mine, err := Connect(t.Context(), Options{URL: url, Lease: lease})
+	mine, err := Connect(t.Context(), Options{Secret: secret, URL: url, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +259,7 @@ func TestTwoProcessesRequestTheSameRuns(t *testing.T) {
 	defer work.Wait()
 	defer cancel()
 	work.Go(func() {
-		if err := mine.Work(ctx, Worker{Parallel: 2}); err != nil {
+		if err := mine.Work(ctx, patient); err != nil {
 			t.Error(err)
 		}
 	})
@@ -294,9 +301,9 @@ func TestJobWithoutResultIsNotAcknowledged(t *testing.T) {
 		var lines []string
 		f.log = func(text string) { lines = append(lines, text) }
 		b.w.make = func(j *job) (string, *exp.Record, error) {
-			return "a run", &exp.Record{Key: j.Key, Run: &result.Run{}}, nil
+			return "a run", &exp.Record{Key: j.Key, Build: "b", Run: &result.Run{}}, nil
 		}
-		m := &message{subject: f.subject("k"), data: []byte(`{"key":"k"}`)}
+		m := &message{subject: f.subject("k"), data: secret.sign("b", "job", "k", []byte(`{"key":"k"}`))}
 		b.handle(t.Context(), m)
 		if len(m.answers) > 0 {
 			t.Errorf("the message was answered by %q", m.answers)
@@ -346,11 +353,11 @@ func TestClosedConnectionIsAnError(t *testing.T) {
 		_, err := farm.Make(t.Context(), p, p.Jobs()[0], func(string) {})
 		made <- err
 	}()
-	mine, err := Connect(t.Context(), Options{URL: url, Lease: lease})
+	mine, err := Connect(t.Context(), Options{Secret: secret, URL: url, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := mine.bench(t.Context(), Worker{Parallel: 2})
+	b, err := mine.bench(t.Context(), patient)
 	if err != nil {
 		t.Fatal(err)
 	}

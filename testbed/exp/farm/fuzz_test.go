@@ -4,7 +4,6 @@ package farm
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,13 +30,21 @@ func (m memory) GetInfo(_ context.Context, name string, _ ...jetstream.GetObject
 	return &jetstream.ObjectInfo{}, nil
 }
 
-func (m memory) GetBytes(_ context.Context, name string, _ ...jetstream.GetObjectOpt) ([]byte, error) {
+func (m memory) Get(_ context.Context, name string, _ ...jetstream.GetObjectOpt) (jetstream.ObjectResult, error) {
 	b, ok := m.objects[name]
 	if !ok {
 		return nil, jetstream.ErrObjectNotFound
 	}
-	return b, nil
+	return object{Reader: bytes.NewReader(b)}, nil
 }
+
+type object struct {
+	jetstream.ObjectResult
+	*bytes.Reader
+}
+
+func (o object) Read(p []byte) (int, error) { return o.Reader.Read(p) }
+func (o object) Close() error               { return nil }
 
 func (m memory) PutBytes(_ context.Context, name string, data []byte) (*jetstream.ObjectInfo, error) {
 	if name == "" {
@@ -57,21 +64,37 @@ type keys struct {
 	values map[string]string
 }
 
-func (k keys) PutString(_ context.Context, key, value string) (uint64, error) {
-	k.values[key] = value
+func (k keys) Put(_ context.Context, key string, value []byte) (uint64, error) {
+	k.values[key] = string(value)
 	return 1, nil
 }
 
-func (k keys) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
-	return nil, jetstream.ErrKeyNotFound
+func (k keys) Get(_ context.Context, key string) (jetstream.KeyValueEntry, error) {
+	v, ok := k.values[key]
+	if !ok {
+		return nil, jetstream.ErrKeyNotFound
+	}
+	return entry{value: []byte(v)}, nil
 }
+
+type entry struct {
+	jetstream.KeyValueEntry
+	value []byte
+}
+
+func (e entry) Value() []byte { return e.value }
 
 // message is a message of the queue, and the answers to it.
 type message struct {
 	jetstream.Msg
 	subject string
 	data    []byte
+	before  uint64 // deliveries before this one
 	answers []string
+}
+
+func (m *message) Metadata() (*jetstream.MsgMetadata, error) {
+	return &jetstream.MsgMetadata{NumDelivered: m.before + 1}, nil
 }
 
 func (m *message) Subject() string                  { return m.subject }
@@ -85,14 +108,15 @@ func (m *message) DoubleAck(context.Context) error  { m.answers = append(m.answe
 
 // farmInMemory returns a farm with its server in memory, and a worker.
 func farmInMemory() (*Farm, *bench) {
-	f := &Farm{build: "b", lease: time.Minute, log: func(string) {}, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]sentPlan{}, told: map[string]time.Time{},
+	f := &Farm{build: "b", key: secret, id: secret.id(), lease: time.Minute, log: func(string) {}, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]sentPlan{}, told: map[string]time.Time{},
 		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}
 	return f, &bench{f: f, plans: map[string]*exp.Plan{}}
 }
 
 // FuzzMessages checks that invalid content of the queue, or of the stores of plans
 // and results, is an error of one job and never a panic, and that a job is
-// acknowledged only if the server has its result or error.
+// acknowledged only if the server has its result or error: content that is signed,
+// and content that is not, which has no effect at all.
 func FuzzMessages(f *testing.F) {
 	s, err := scenario.Parse("tiny.yaml", []byte(tiny))
 	if err != nil {
@@ -102,9 +126,12 @@ func FuzzMessages(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	name, packed := p.Pack()
+	name, packed, err := p.Pack()
+	if err != nil {
+		f.Fatal(err)
+	}
 	j := p.Jobs()[0]
-	good, err := json.Marshal(job{name, j.Case, j.Seed, j.Key})
+	good, err := json.Marshal(job{name, j.Case, j.Seed, j.Key, "try"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -112,57 +139,57 @@ func FuzzMessages(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	rec.Build = "b"
 	result, err := rec.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(result))
-	if err != nil {
-		f.Fatal(err)
-	}
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(z); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(good, packed, text.Bytes(), false)
-	f.Add([]byte(`{"case":-1}`), []byte(`{}`), []byte(`{"key":"`+j.Key+`"}`), false)
-	f.Add(bytes.Replace(good, []byte(j.Key), []byte("other"), 1), packed[:len(packed)/2], text.Bytes()[:text.Len()/2], false)
+	f.Add(good, packed, result, true)
+	f.Add(good, packed, result, false)
+	f.Add([]byte(`{"case":-1}`), []byte(`{}`), []byte(`{"key":"`+j.Key+`"}`), true)
+	f.Add(bytes.Replace(good, []byte(j.Key), []byte("other"), 1), packed[:len(packed)/2], result[:len(result)/2], true)
 	f.Add([]byte("null"), []byte("null"), result, true)
-	f.Fuzz(func(t *testing.T, data, plan, result []byte, whole bool) {
-		if bytes.Equal(data, good) && bytes.Equal(plan, packed) {
+	f.Fuzz(func(t *testing.T, data, plan, result []byte, signed bool) {
+		if signed && bytes.Equal(data, good) && bytes.Equal(plan, packed) {
 			return // this would make the run, which takes too long for a fuzzer
 		}
 		farm, b := farmInMemory()
-		farm.plans.(memory).objects[name] = plan
-		m := &message{subject: farm.subject(j.Key), data: data}
+		sign := func(kind, about string, data []byte) []byte {
+			if signed {
+				return secret.sign("b", kind, about, data)
+			}
+			return data
+		}
+		farm.plans.(memory).objects[farm.named(name)] = sign("plan", name, plan)
+		m := &message{subject: farm.subject(j.Key), data: sign("job", j.Key, data)}
 		b.handle(t.Context(), m)
 		results, failures := farm.results.(memory).objects, farm.failed.(keys).values
 		if len(m.answers) != 1 {
 			t.Errorf("the message of %q was answered by %q", data, m.answers)
 		}
-		if len(m.answers) > 0 && m.answers[0] == "ack" && results[j.Key] == nil && failures[j.Key] == "" {
+		done := results[farm.named(j.Key)] != nil || failures[farm.named(j.Key)] != ""
+		if len(m.answers) > 0 && m.answers[0] == "ack" && !done {
 			t.Errorf("the job of %q was acknowledged without a result or error", data)
 		}
+		if !signed && (done || m.answers[0] != "term") {
+			t.Errorf("a message that is not signed was answered by %q", m.answers)
+		}
 		for key := range failures {
-			if key != j.Key {
+			if key != farm.named(j.Key) {
 				t.Errorf("%q failed, which is not a job", key)
 			}
 		}
-		if !whole { // most inputs are not gzip
-			var packed bytes.Buffer
-			z := gzip.NewWriter(&packed)
-			z.Write(result)
-			z.Close()
-			result = packed.Bytes()
-		}
 		farm, _ = farmInMemory()
-		farm.results.(memory).objects[j.Key] = result
-		got, err := farm.result(t.Context(), j.Key)
-		if err == nil && got == nil {
+		farm.results.(memory).objects[farm.named(j.Key)] = sign("result", j.Key, result)
+		got, err := farm.result(t.Context(), j, "try")
+		if signed && err == nil && got == nil {
 			t.Error("neither a result nor an error")
 		}
-		if err == nil {
-			if _, err := got.Encode(); err != nil || got.Key != j.Key || got.Run == nil {
+		if !signed && (err != nil || got != nil || len(farm.results.(memory).objects) > 0) {
+			t.Errorf("a result that is not signed: %v, %v", got, err)
+		}
+		if err == nil && got != nil {
+			if _, err := got.Encode(); err != nil || got.Key != j.Key || got.Run == nil || got.Run.Seed != j.Seed || got.Build != "b" {
 				t.Errorf("an invalid result was accepted: %v", err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 // Worker makes runs.
 type Worker struct {
 	Parallel, Threads int // runs at a time, goroutines of each; zero is one
+	// Tries is how many workers get a job that none of them finishes, before it counts
+	// as failed; zero is 5.
+	Tries int
 	// Idle, if not zero, is how long to wait for a job before Work returns.
 	Idle time.Duration
 
@@ -44,7 +48,7 @@ func (f *Farm) bench(ctx context.Context, w Worker) (*bench, error) {
 		return nil, err
 	}
 	cons, err := f.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: "build_" + f.build, FilterSubject: f.subject("*"), AckPolicy: jetstream.AckExplicitPolicy,
+		Durable: "build_" + f.build + "_" + f.id, FilterSubject: f.subject("*"), AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: f.lease, MaxDeliver: -1, MaxAckPending: -1,
 	})
 	if err != nil {
@@ -113,27 +117,31 @@ func pause(ctx context.Context, d time.Duration) {
 // handle makes the run of a message. The message is acknowledged once the server
 // has the result, and not before: its lease expires, and the job is made again.
 func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
+	key := msg.Subject()[strings.LastIndexByte(msg.Subject(), '.')+1:]
+	text, ok := b.f.key.open(b.f.build, "job", key, msg.Data())
 	var j job
-	if err := json.Unmarshal(msg.Data(), &j); err != nil {
-		b.f.log(fmt.Sprintf("a message is not a job: %v", err))
-		msg.Term()
+	if !ok || len(text) > maxJob || json.Unmarshal(text, &j) != nil || j.Key != key || msg.Subject() != b.f.subject(key) {
+		b.f.retry(ctx, "a message of the queue is removed", errForged)
+		msg.Term() // Make queues the job again
 		return
 	}
-	if msg.Subject() != b.f.subject(j.Key) {
-		// Acknowledging it would remove another job from the queue.
-		b.f.log(fmt.Sprintf("a message is not a job: it has the key %q on the subject %s", j.Key, msg.Subject()))
-		msg.Term()
-		return
+	if data, err := b.f.fetch(ctx, b.f.results, "result", key, exp.MaxRecord); err == nil {
+		if _, err := b.f.record(exp.Job{Case: j.Case, Seed: j.Seed, Key: key}, data); err == nil {
+			b.ack(ctx, msg) // another worker has made it
+			return
+		}
 	}
-	if b.f.call(ctx, func(ctx context.Context) error {
-		_, err := b.f.results.GetInfo(ctx, j.Key)
-		return err
-	}) == nil {
-		b.ack(ctx, msg) // another worker has made it
+	tries := max(b.w.Tries, 0)
+	if tries == 0 {
+		tries = 5
+	}
+	if m, err := msg.Metadata(); err == nil && m.NumDelivered > uint64(tries) {
+		b.fail(ctx, msg, &j, key, fmt.Errorf("no worker has finished this run: %d have begun it, and each has ended, or was silent for %v; does it need more memory than they have? `exp run` without workers shows it", m.NumDelivered-1, b.f.lease))
 		return
 	}
 	host, _ := os.Hostname()
-	b.f.nc.Publish(b.f.begins(j.Key), fmt.Appendf(nil, "%s, process %d", host, os.Getpid()))
+	name := fmt.Sprintf("%.200s, process %d", host, os.Getpid())
+	b.f.nc.Publish(b.f.begins(key), b.f.key.sign(b.f.build, "begun", key, []byte(name)))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -156,8 +164,8 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	if noPlan := (errNoPlan{}); errors.As(err, &noPlan) {
-		b.f.log(err.Error())
-		msg.NakWithDelay(b.f.lease / 3)
+		b.f.retry(ctx, "a plan cannot be fetched", err)
+		msg.Term() // Make sends the plan and queues the job again
 		return
 	}
 	var data []byte
@@ -165,14 +173,31 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		data, err = rec.Encode()
 	}
 	if err != nil {
-		b.f.log(fmt.Sprintf("%s: failed: %v", name, err))
-		text := err.Error()
-		err = b.until(ctx, "the failure of a run cannot be stored", func(ctx context.Context) error { _, e := b.f.failed.PutString(ctx, j.Key, text); return e })
-	} else {
-		b.f.log(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
-		err = b.until(ctx, "a result cannot be stored", func(ctx context.Context) error { _, e := b.f.results.PutBytes(ctx, j.Key, data); return e })
+		b.fail(ctx, msg, &j, name, err)
+		return
 	}
-	if err == nil {
+	b.f.log(fmt.Sprintf("%s: %.1f s", name, rec.TookS))
+	data = b.f.key.sign(b.f.build, "result", key, data)
+	if b.until(ctx, "a result cannot be stored", func(ctx context.Context) error {
+		_, err := b.f.results.PutBytes(ctx, b.f.named(key), data)
+		return err
+	}) == nil {
+		b.ack(ctx, msg)
+	}
+}
+
+// fail reports that a run has failed, and removes its job from the queue.
+func (b *bench) fail(ctx context.Context, msg jetstream.Msg, j *job, name string, cause error) {
+	b.f.log(fmt.Sprintf("%s: failed: %v", name, cause))
+	text, err := json.Marshal(failure{j.Try, fmt.Sprintf("%.*s", maxFailure, cause)})
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	text = b.f.key.sign(b.f.build, "failure", j.Key, text)
+	if b.until(ctx, "the failure of a run cannot be stored", func(ctx context.Context) error {
+		_, err := b.f.failed.Put(ctx, b.f.named(j.Key), text)
+		return err
+	}) == nil {
 		b.ack(ctx, msg)
 	}
 }
@@ -213,7 +238,7 @@ func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record,
 	}
 	mine := p.Job(j.Case, j.Seed)
 	if mine.Key != j.Key {
-		return p.Name(mine), nil, errors.New("this worker would make another run than requested: a file that the experiment refers to differs here")
+		return p.Name(mine), nil, errors.New("this worker would make another run than requested: the schemes of this machine differ (--schemes)")
 	}
 	rec, err = p.Record(ctx, mine, scenario.Options{Threads: max(b.w.Threads, 1)})
 	return p.Name(mine), rec, err
@@ -230,14 +255,11 @@ func (b *bench) plan(ctx context.Context, name string) (*exp.Plan, error) {
 	if p := b.plans[name]; p != nil {
 		return p, nil
 	}
-	var data []byte
-	if err := b.f.call(ctx, func(ctx context.Context) (err error) {
-		data, err = b.f.plans.GetBytes(ctx, name)
-		return err
-	}); err != nil {
+	data, err := b.f.fetch(ctx, b.f.plans, "plan", name, exp.MaxPlan)
+	if err != nil {
 		return nil, errNoPlan{err}
 	}
-	p, err := exp.Unpack(data)
+	p, err := exp.Unpack(name, data)
 	if err != nil {
 		return nil, err
 	}
