@@ -205,7 +205,6 @@ var readers = map[string]string{
 	"cmd/pauseless/deploy_capture.go":             "limited by infile.Limit",
 	"softswitch/port/pcap.go":                     "frame by frame, each of which is limited",
 	"softswitch/stf/simpleswitch/simpleswitch.go": "the log of a child, and the kernel",
-	"testbed/workload/trace.go":                   "limited by infile.Lines",
 	"testbed/exp/plan.go":                         "this executable",
 	"testbed/exp/store.go":                        "locks a folder",
 	"testbed/exp/times.go":                        "embedded in the binary",
