@@ -17,14 +17,14 @@ import (
 // table and action, so that it needs no return.
 type pipelineGen struct {
 	*compiler
-	json   *bmv2json.Pipeline
-	tables map[string]*bmv2json.Table
-	conds  map[string]*bmv2json.Conditional
-	calls  map[string]*bmv2json.ActionCall
-	labels map[string]label
-	state  map[string]int // 1: being emitted, 2: emitted
-	end    label
-	exits  label
+	json    *bmv2json.Pipeline
+	tables  map[string]*bmv2json.Table
+	conds   map[string]*bmv2json.Conditional
+	calls   map[string]*bmv2json.ActionCall
+	labels  map[string]label
+	emitted map[string]bool
+	end     label
+	exits   label
 }
 
 func (c *compiler) genPipelines() {
@@ -52,7 +52,7 @@ func (c *compiler) isDeparser(p *bmv2json.Pipeline) bool {
 
 func (c *compiler) genPipeline(pl *bmv2json.Pipeline) {
 	g := &pipelineGen{compiler: c, json: pl, tables: map[string]*bmv2json.Table{}, conds: map[string]*bmv2json.Conditional{},
-		calls: map[string]*bmv2json.ActionCall{}, labels: map[string]label{}, state: map[string]int{}}
+		calls: map[string]*bmv2json.ActionCall{}, labels: map[string]label{}, emitted: map[string]bool{}}
 	g.end, g.exits = c.label(), c.label()
 	node := func(pos diag.Pos, name string) {
 		if _, ok := g.labels[name]; ok || name == "" {
@@ -78,7 +78,7 @@ func (c *compiler) genPipeline(pl *bmv2json.Pipeline) {
 	g.visit(pl.Pos, pl.InitTable)
 	// Tables that no packet reaches exist for the control plane nevertheless.
 	for _, t := range pl.Tables {
-		if g.state[t.Name] == 0 {
+		if !g.emitted[t.Name] {
 			g.visit(t.Pos, t.Name)
 		}
 	}
@@ -108,14 +108,11 @@ func (g *pipelineGen) visit(pos diag.Pos, name string) {
 	case to == g.end:
 		g.jump(g.end)
 		return
-	case g.state[name] == 1:
-		g.errorf(pos, "pipeline %s goes round in circles at %s", g.json.Name, name)
-		return
-	case g.state[name] == 2:
+	case g.emitted[name]: // maybe backwards: loops are counted
 		g.jump(to)
 		return
 	}
-	g.state[name] = 1
+	g.emitted[name] = true
 	g.place(to)
 	switch {
 	case g.tables[name] != nil:
@@ -125,7 +122,6 @@ func (g *pipelineGen) visit(pos diag.Pos, name string) {
 	default:
 		g.genCall(g.calls[name])
 	}
-	g.state[name] = 2
 }
 
 func (g *pipelineGen) genConditional(cond *bmv2json.Conditional) {
@@ -246,10 +242,8 @@ func (g *pipelineGen) genTable(t *bmv2json.Table) {
 	g.place(none)
 	g.visit(t.Pos, miss)
 	for _, n := range t.NextTables {
-		if n.Node != "" && g.state[n.Node] == 0 {
+		if n.Node != "" && !g.emitted[n.Node] {
 			g.visit(t.Pos, n.Node)
-		} else if g.state[n.Node] == 1 {
-			g.errorf(t.Pos, "pipeline %s goes round in circles at %s", g.json.Name, n.Node)
 		}
 	}
 }
