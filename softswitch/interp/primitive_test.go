@@ -105,6 +105,43 @@ func TestJumpsInActions(t *testing.T) {
 	}
 }
 
+// A pipeline may return to a node, as for a loop that applies a table: here until
+// x is zero. A loop that does not end fails the packet.
+func TestPipelinesThatLoop(t *testing.T) {
+	l := newLab(bmv2json.HeaderField{Name: "x", Width: 8}, bmv2json.HeaderField{Name: "y", Width: 8})
+	x, y := bmv2json.Field("h", "x"), bmv2json.Field("h", "y")
+	l.do("assign", x, bmv2json.Wrap(bmv2json.Expr("-", x, hexOf(1))))
+	l.do("assign", y, bmv2json.Wrap(bmv2json.Expr("+", y, hexOf(2))))
+	ingress := l.json.Pipelines[0]
+	ingress.InitTable, ingress.ActionCalls = "cond", nil
+	ingress.Conditionals = []*bmv2json.Conditional{{Name: "cond", Expression: bmv2json.Wrap(bmv2json.Expr("!=", x, hexOf(0))), TrueNext: "t"}}
+	ingress.Tables = []*bmv2json.Table{{Name: "t", MatchType: "exact", Type: "simple", MaxSize: 4,
+		Key:       []*bmv2json.Key{{MatchType: "exact", Name: "h.x", Target: bmv2json.FieldRef{Header: "h", Field: "x"}}},
+		ActionIDs: []int{1}, Actions: []string{"act"}, NextTables: []bmv2json.NextTable{{Action: "act", Node: "cond"}},
+		DefaultEntry: &bmv2json.DefaultEntry{ActionID: 1}}}
+	for _, options := range []Options{{}, {Plain: true}} {
+		p, err := Compile(l.json, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := NewMachine(NewState(p, 1))
+		for x := range 20 {
+			if got := pass(m, []byte{byte(x), 1}); got[0] != 0 || got[1] != byte(1+2*x) {
+				t.Errorf("with %d: %d", x, got)
+			}
+		}
+	}
+	ingress.Conditionals[0].Expression = bmv2json.Wrap(bmv2json.Expr("==", y, y))
+	m := l.machine(t)
+	f := &packet.Frame{Data: []byte{1, 2}}
+	m.Start(f, f.Len())
+	m.Parse()
+	m.Ingress()
+	if !m.Ask.Failed {
+		t.Error("the loop ended")
+	}
+}
+
 // A parser that returns to a state without consuming bytes ends with
 // ParserTimeout. One that consumes bytes ends with the packet.
 func TestParsersThatLoop(t *testing.T) {
