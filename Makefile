@@ -9,7 +9,7 @@ GO ?= go
 PGO = packaging/pauseless.pgo
 RELEASE = -trimpath -tags=grpcnotrace,nethttpomithttp2 -pgo=$(abspath $(PGO)) -ldflags="-s -w"
 
-.PHONY: help build demo soak world test golden bench conformance model tofino man completions
+.PHONY: help build demo soak world test golden bench semantics conformance model tofino man completions
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -116,6 +116,9 @@ soak: ## a minute of concurrent writes, reads and traffic under the race detecto
 
 world: ## schedules of faults for controllers, switches and the network between them: N=10000 SEED=1
 	$(GO) test -count=1 -v -timeout 24h ./bmv2tests/world -run TestSchedules -args -schedules $(or $(N),1000) -seed $(or $(SEED),1)
+
+semantics: ## random programs against an evaluator of the language specification: N=10000 SEED=1; P4C_BM2=<p4c-bm2-ss> BMV2=<simple_switch_grpc>
+	GOGC=400 $(GO) test -count=1 -v -timeout 24h ./bmv2tests/semantics -args -programs $(or $(N),10000) -seed $(or $(SEED),1)
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>; PUBLIC_P4=<checkouts of others' programs>
 	P4C=$(abspath $(P4C)) PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 3h ./bmv2tests/conformance -args -reference

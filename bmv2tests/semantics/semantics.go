@@ -14,6 +14,7 @@ import (
 	"github.com/pauseless/pauseless/bmv2tests/semantics/generate"
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/softswitch/stf"
 )
 
@@ -74,7 +75,9 @@ func digits(p evaluator.Packet) string {
 }
 
 // Refused is the error of a program that the compiler does not compile.
-type Refused struct{ error }
+type Refused struct{ List diag.List }
+
+func (r Refused) Error() string { return r.List.Error() }
 
 // Compile compiles a case.
 func Compile(c generate.Case) (*bmv2json.Program, error) {

@@ -30,7 +30,6 @@ type Program struct {
 	errors *NameType
 	added  map[string][]Entry // by the path of a table
 	cells  map[string][]Value // of registers
-	blocks []syntax.Decl      // of V1Switch
 }
 
 // Entry is an entry of the control plane.

@@ -4,7 +4,6 @@ package generate
 
 import (
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -44,9 +43,6 @@ func (g *gen) walk(list []path, p path) []path {
 			if p.stack == nil {
 				q.guard = p.text + ".isValid()"
 			}
-		}
-		if p.t.kind == unionKind && os.Getenv("AVOID") != "" {
-			q.readOnly = true
 		}
 		for _, f := range p.t.fields {
 			c := q
@@ -358,7 +354,7 @@ func (g *gen) call(f *function, depth int) string {
 	before := g.weight
 	g.weight += f.weight
 	g.looped = g.looped || f.loops
-	named := g.chance(15) && os.Getenv("AVOID") == ""
+	named := g.chance(15)
 	var args []string
 	for i, p := range f.params {
 		if f.optional && i == len(f.params)-1 && g.chance(40) {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
@@ -566,7 +565,7 @@ func (g *gen) parser() {
 			t := g.bits(8, false)
 			skip := fmt.Sprintf("s%d", min(i+1+g.n(2), len(extracts)))
 			g.p("transition select(%s, %s) {\n(%s, %s): %s;\n(%d &&& %d, _): %s;\n(%d .. %d, true): %s;\ndefault: %s;\n}\n}\n", g.expr(t, 2), g.expr(boolean, 2),
-				g.literal(t), g.literal(boolean), next, g.n(4), g.n(4)+avoid(), skip, g.n(3), 3+g.n(3), next, next)
+				g.literal(t), g.literal(boolean), next, g.n(4), g.n(4), skip, g.n(3), 3+g.n(3), next, next)
 		case 1:
 			g.p("transition select(p.lookahead<bit<8>>()) {\n%d &&& %d: %s;\n%d .. %d: %s;\n_: %s;\n}\n}\n", g.n(4), g.n(8), next, g.n(3), 3+g.n(99), next, next)
 		default:
@@ -650,11 +649,4 @@ func (g *gen) packets() [][]byte {
 		list = append(list, data)
 	}
 	return list
-}
-
-func avoid() int {
-	if os.Getenv("AVOID") != "" {
-		return 1
-	}
-	return 0
 }
