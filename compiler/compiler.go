@@ -187,6 +187,7 @@ func (r *Result) preprocess(opts Options, text string, rep *source.Reporter) boo
 			Open:         includes,
 			System:       include.Files,
 			SystemPrefix: include.Prefix,
+			Foreign:      include.Foreign,
 		}, file)
 		if forTofino || !r.Set.Includes(tnaFile) {
 			return true

@@ -121,6 +121,15 @@ func TestTofinoLimits(t *testing.T) {
 		{"a return in a RegisterAction", tnaRegister + tnaAction("c", "if (v == 1) {\n return; } v = 2;") + "    apply { }", "tna-alu: c returns", " return; } v = 2; } };"},
 		{"an assignment to elsewhere in a RegisterAction", tnaRegister + tnaAction("c", "\n meta.x = v;") + "    apply { }", "tna-alu: c assigns to meta.x", " meta.x = v; } };"},
 		{"a call in a RegisterAction", "    Random<bit<32>>() dice;\n" + tnaRegister + tnaAction("c", "\n v = dice.get();") + "    apply { }", "tna-alu: c calls dice.get", " v = dice.get(); } };"},
+		{"parameters in a RegisterAction", "    RegisterParam<bit<32>>(1) s;\n    RegisterParam<bit<32>>(9) q;\n" + tnaRegister + tnaAction("c", "if (v < s.read()) { v = v + q.read(); } rv = this.predicate(v < meta.x);") + "    apply { }", "", ""},
+		{"a math unit in a RegisterAction", "    MathUnit<bit<32>>(MathOp_t.SQR, 1) m;\n" + tnaRegister + tnaAction("c", "v = m.execute(meta.x);") + "    apply { }", "", ""},
+		{"two math units of one register", "    MathUnit<bit<32>>(MathOp_t.SQR, 1) m;\n    MathUnit<bit<32>>(MathOp_t.SQRT, 1) n;\n" + tnaRegister + tnaAction("c", "v = m.execute(meta.x);") + tnaAction("e", "\n v = n.execute(meta.x);") + "    apply { }",
+			"tna-alu: e uses math unit n and register r uses m already", " v = n.execute(meta.x); } };"},
+		{"a register in the RegisterAction of another", "    Register<bit<32>, bit<8>>(256) q;\n" + tnaRegister + tnaAction("c", "\n v = q.read(1);") + "    apply { }", "tna-alu: c calls q.read, and a stateful ALU has no second register", " v = q.read(1); } };"},
+		{"two accesses to the cell of an entry", "    DirectRegister<bit<32>>() q;\n    DirectRegisterAction<bit<32>, bit<32>>(q) act = { void apply(inout bit<32> v, out bit<32> rv) { rv = v; v = 1; } };\n" +
+			"    action a() { meta.x = act.execute();\n meta.y = act.execute(); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } registers = q; }\n    apply { t.apply(); }", "tna-access: register q is accessed twice", " meta.y = act.execute(); }"},
+		{"three comparisons with the cell of an entry", "    DirectRegister<bit<32>>() q;\n    DirectRegisterAction<bit<32>, bit<32>>(q) act = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; if (v < 1 || v == 2 || v == 3) { rv = v; } } };\n" +
+			"    action a() { meta.x = act.execute(); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } registers = q; }\n    apply { t.apply(); }", "tna-alu: act compares 3 times", ""},
 		{"two indices of one table", tnaRegister + "    action a() { meta.y = add.execute(hdr.h.a[7:0]); }\n    action b() { meta.y = get.execute(hdr.h.b[7:0]); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }",
 			"tna-access: register r is accessed at hdr.h.b[7:0] here and at hdr.h.a[7:0] in another action of table t", "    action b() { meta.y = get.execute(hdr.h.b[7:0]); }"},
 		{"a pair", "    Register<pair_t, bit<8>>(256) q;\n    apply { }", "", ""},

@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +22,10 @@ type construct struct {
 	// Headers are op x y z w, as in 01 00000002 00000003 0004 05.
 	packets []string
 }
+
+// macros are further parts of a construct's program, by the macros' names in
+// testdata/construct.p4.
+type macros map[string]string
 
 // register declares a register and a RegisterAction of it.
 const register = "Register<bit<32>, bit<8>>(4, 7) r; RegisterAction<bit<32>, bit<8>, bit<32>>(r) act = { void apply(inout bit<32> v"
@@ -127,7 +133,10 @@ var constructs = []construct{
 }
 
 // program writes a construct's program into a file.
-func (c *construct) program(t *testing.T) string {
+func (c *construct) program(t *testing.T) string { return c.programWith(t, nil) }
+
+// programWith is program with further parts.
+func (c *construct) programWith(t *testing.T, more macros) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/construct.p4")
 	if err != nil {
@@ -138,6 +147,9 @@ func (c *construct) program(t *testing.T) string {
 		if m.text != "" {
 			fmt.Fprintf(&b, "#define %s %s\n", m.name, m.text)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		fmt.Fprintf(&b, "#define %s %s\n", name, more[name])
 	}
 	file := filepath.Join(t.TempDir(), "t.p4")
 	if err := os.WriteFile(file, append([]byte(b.String()), text...), 0o600); err != nil {
@@ -170,16 +182,22 @@ func (r *rig) pass(b []byte) []byte {
 	return r.sent[0].data
 }
 
+// expect injects packets and compares what leaves, as in construct.packets.
+func (r *rig) expect(packets ...string) {
+	r.Helper()
+	for i := 0; i < len(packets); i += 2 {
+		want := unhex(r.T, packets[i+1])
+		if got := r.pass(unhex(r.T, packets[i])); hex.EncodeToString(got) != hex.EncodeToString(want) {
+			r.Errorf("packet %d, %s: got %x, want %x", i/2+1, packets[i], got, want)
+		}
+	}
+}
+
 func TestConstructs(t *testing.T) {
 	for _, c := range constructs {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, c.program(t))
-			for i := 0; i < len(c.packets); i += 2 {
-				want := unhex(t, c.packets[i+1])
-				if got := r.pass(unhex(t, c.packets[i])); hex.EncodeToString(got) != hex.EncodeToString(want) {
-					t.Errorf("packet %d, %s: got %x, want %x", i/2+1, c.packets[i], got, want)
-				}
-			}
+			r.expect(c.packets...)
 		})
 	}
 }

@@ -139,10 +139,12 @@ var TNA = &Arch{
 		{Egress, []Param{egressHeaders, egressMeta, egress, egressParsed, egressDeparse, egressOutput}},
 		{EgressDeparser, []Param{packet, egressHeaders, egressMeta, egressDeparse, egress, egressParsed}},
 	},
-	Properties: []string{"implementation", "size", "counters"},
+	Properties: []string{"implementation", "size", "counters", "meters", "registers", "filters", "idle_timeout", "atcam", "alpm", "proxy_hash"},
 	TableSize:  512,
 	Kinds: map[string]string{
-		"Register": "register", "Counter": "counter", "DirectCounter": "direct_counter", "ActionProfile": "action_profile",
+		"Register": "register", "RegisterParam": "register", "DirectRegister": "direct_register",
+		"Counter": "counter", "DirectCounter": "direct_counter", "Meter": "meter", "DirectMeter": "direct_meter",
+		"ActionProfile": "action_profile", "ActionSelector": "action_selector",
 	},
 }
 

@@ -14,7 +14,7 @@ func (g *generator) action(a *ir.Action) *bmv2json.Action {
 	}
 	out := g.newAction(a.Name)
 	g.actions[a] = out
-	g.params = a.Params
+	g.params, g.acting = a.Params, a
 	for _, p := range a.Params {
 		if !p.Type.IsNumber() && p.Type.Kind != ir.Bool {
 			g.rep.Errorf(p.Decl.Decl.Pos(), CodeTarget, "parameter %s of an action must be bit<W>, int<W> or bool, not %v", p.Name, p.Type)
@@ -22,7 +22,7 @@ func (g *generator) action(a *ir.Action) *bmv2json.Action {
 		out.RuntimeData = append(out.RuntimeData, bmv2json.Param{Name: p.Name, Width: p.Type.Width})
 	}
 	out.Primitives = g.straight(a.Body)
-	g.params = nil
+	g.params, g.acting = nil, nil
 	return out
 }
 

@@ -54,8 +54,10 @@ func Generate(prog *ir.Program, opts Options, rep *source.Reporter) *bmv2json.Pr
 		lists:    map[int]int{},
 		results:  map[*ir.Object]*bmv2json.FieldRef{},
 		bindings: map[*ir.Object]*ir.Table{},
-		nodes:    map[string]bool{},
-		keyVars:  map[*ir.Key]*ir.VarRef{},
+
+		entryVars: map[*ir.Table]*ir.VarRef{},
+		nodes:     map[string]bool{},
+		keyVars:   map[*ir.Key]*ir.VarRef{},
 	}
 	g.out.Meta.Version = bmv2json.Version
 	g.out.Meta.Compiler = "pauseless"
@@ -101,6 +103,9 @@ type generator struct {
 
 	tables, conditionals, calls, profiles, states int               // made so far
 	params                                        []*ir.ActionParam // of the action being written
+	acting                                        *ir.Action        // the action being written
+
+	entryVars map[*ir.Table]*ir.VarRef // numbers of applied entries, in TNA
 }
 
 func (g *generator) fail(sp source.Span, format string, args ...any) {

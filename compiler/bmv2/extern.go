@@ -40,16 +40,23 @@ var externs = map[string]func(c *code, s *ir.Call){
 }
 
 var tnaExterns = map[string]func(c *code, s *ir.Call){
-	"counter.count":        (*code).count,
-	"direct_counter.count": func(*code, *ir.Call) {}, // implicit in every hit
-	"register.read":        (*code).registerRead,
-	"register.write":       (*code).registerWrite,
-	"Hash.get":             (*code).hashGet,
-	"Random.get":           (*code).randomGet,
-	"Checksum.update":      (*code).checksumUpdate,
-	"Mirror.emit":          (*code).mirror,
-	"Resubmit.emit":        (*code).resubmit,
-	"Digest.pack":          (*code).digestPack,
+	"counter.count":         (*code).countOfTNA,
+	"direct_counter.count":  (*code).directCount,
+	"meter.execute":         (*code).meterOfTNA,
+	"direct_meter.execute":  (*code).meterOfTNA,
+	"register.read":         (*code).registerRead,
+	"register.write":        (*code).registerWrite,
+	"direct_register.read":  (*code).registerRead,
+	"direct_register.write": (*code).registerWrite,
+	"log.read":              (*code).registerRead,
+	"log.write":             (*code).registerWrite,
+	"MathUnit.execute":      (*code).mathUnit,
+	"Hash.get":              (*code).hashGet,
+	"Random.get":            (*code).randomGet,
+	"Checksum.update":       (*code).checksumUpdate,
+	"Mirror.emit":           (*code).mirror,
+	"Resubmit.emit":         (*code).resubmit,
+	"Digest.pack":           (*code).digestPack,
 }
 
 // externName returns the name of a call in externs.
@@ -129,12 +136,12 @@ func (c *code) meter(s *ir.Call) {
 }
 
 func (c *code) registerRead(s *ir.Call) {
-	dst, i := c.dest(s, 0), c.simple(s, 1)
+	dst, i := c.dest(s, 0), c.cell(s, 1)
 	c.add(s, "register_read", dst, bmv2json.Named(bmv2json.TypeRegisterArray, s.Object.Name), i)
 }
 
 func (c *code) registerWrite(s *ir.Call) {
-	i, v := c.simple(s, 0), c.simple(s, 1)
+	i, v := c.cell(s, 0), c.simple(s, 1)
 	c.add(s, "register_write", bmv2json.Named(bmv2json.TypeRegisterArray, s.Object.Name), i, v)
 }
 

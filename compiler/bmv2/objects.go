@@ -3,6 +3,8 @@
 package bmv2
 
 import (
+	"strings"
+
 	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/types"
@@ -35,14 +37,19 @@ func (g *generator) objects() {
 				Name: o.Name, ID: len(g.out.CounterArrays), SourceInfo: info, IsDirect: true, Binding: t.Name})
 		case "meter":
 			g.out.MeterArrays = append(g.out.MeterArrays, &bmv2json.MeterArray{
-				Name: o.Name, ID: len(g.out.MeterArrays), SourceInfo: info, Size: g.sizeArg(o, 0), RateCount: 2, Type: o.Args[1].Member})
+				Name: o.Name, ID: len(g.out.MeterArrays), SourceInfo: info, Size: g.sizeArg(o, 0), RateCount: 2, Type: strings.ToLower(o.Args[1].Member)})
 		case "direct_meter":
 			g.directMeter(o)
 		case "register":
 			g.register(o)
+		case "direct_register":
+			g.directRegister(o)
+		case "log":
+			g.out.RegisterArrays = append(g.out.RegisterArrays, &bmv2json.RegisterArray{
+				Name: o.Name, ID: len(g.out.RegisterArrays), SourceInfo: info, Size: 1, Width: 32})
 		case "action_profile", "action_selector", "Checksum16":
 		default:
-			if g.prog.Arch == arch.TNA && tnaObjects[o.Type.Name] {
+			if g.prog.Arch == arch.TNA && (tnaObjects[o.Type.Name] || g.passive(o)) {
 				continue
 			}
 			g.fail(o.Span, "extern %s is not supported on this target", o.Type.Name)
@@ -98,6 +105,12 @@ func numberType(t types.Type) (int, bool) {
 
 func (g *generator) directMeter(o *ir.Object) {
 	t, dst := g.bindings[o], g.results[o]
+	if g.prog.Arch == arch.TNA && t != nil {
+		g.out.MeterArrays = append(g.out.MeterArrays, &bmv2json.MeterArray{
+			Name: o.Name, ID: len(g.out.MeterArrays), SourceInfo: g.where(o.Span), IsDirect: true, RateCount: 2,
+			Type: strings.ToLower(o.Args[0].Member), Size: g.tableSize(t), Binding: t.Name})
+		return
+	}
 	switch {
 	case t == nil && dst == nil:
 		g.rep.Warnf(o.Span.Start, CodeUnusedObj, "direct meter %s is the \"meters\" of no table", o.Name)
@@ -134,23 +147,34 @@ func (g *generator) noteMeters(list []ir.Stmt) {
 // profile writes the action profile or selector of a table, unless another
 // table of the pipeline did.
 func (g *generator) profile(p *bmv2json.Pipeline, t *ir.Table, o *ir.Object) {
+	profile := o.Profile()
+	var ap *bmv2json.ActionProfile
 	for _, old := range p.ActionProfiles {
-		if old.Name == o.Name {
-			if old.Selector != nil {
-				g.sameSelector(old, t, o)
-			}
-			return
+		if old.Name == profile.Name {
+			ap = old
 		}
 	}
-	ap := &bmv2json.ActionProfile{Name: o.Name, ID: g.profiles, SourceInfo: g.where(o.Span)}
-	g.profiles++
-	if o.Kind == "action_selector" {
-		ap.MaxSize = g.sizeArg(o, 1)
-		ap.Selector = &bmv2json.Selector{Algo: o.Args[0].Member, Input: g.selectorInput(t)}
-	} else {
-		ap.MaxSize = g.sizeArg(o, 0)
+	if ap == nil {
+		ap = &bmv2json.ActionProfile{Name: profile.Name, ID: g.profiles, SourceInfo: g.where(profile.Span)}
+		g.profiles++
+		p.ActionProfiles = append(p.ActionProfiles, ap)
+		size := 0
+		if profile.Kind == "action_selector" && g.prog.Arch != arch.TNA {
+			size = 1
+		}
+		ap.MaxSize = g.sizeArg(profile, size)
 	}
-	p.ActionProfiles = append(p.ActionProfiles, ap)
+	switch {
+	case o.Kind != "action_selector":
+	case ap.Selector != nil:
+		g.sameSelector(ap, t, o)
+	default:
+		algo := algorithm{name: o.Args[0].Member}
+		if a := o.Arg("hash"); a != nil {
+			algo = g.selectorHash(o, a.Object)
+		}
+		ap.Selector = &bmv2json.Selector{Algo: algo.name, CRC: algo.crc, Input: g.selectorInput(t)}
+	}
 }
 
 // selectorInput returns the keys of a table that the selector hashes.

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -69,11 +70,15 @@ func matchesNothing(e *ir.Entry) bool {
 
 func (g *generator) isNoAction(c *ir.ActionCall) bool { return c.Action.Name == "NoAction" }
 
+// partition is the match kind of a key that says which part of an Atcam table to
+// search.
+const partition = "atcam_partition_index"
+
 // keys writes the key of a table and returns its match type: range if a key is
 // a range, otherwise ternary if one is ternary or optional, otherwise lpm if
 // one is lpm.
 func (g *generator) keys(t *ir.Table, out *bmv2json.Table) string {
-	rank := map[string]int{"exact": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
+	rank := map[string]int{"exact": 0, partition: 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 	worst, prefixes := 0, 0
 	for _, k := range t.Keys {
 		if k.Match == "selector" {
@@ -94,8 +99,11 @@ func (g *generator) keys(t *ir.Table, out *bmv2json.Table) string {
 			g.fail(syntax.Span(k.Decl), "this key is not supported on this target")
 		}
 		match := k.Match
-		if match == "optional" {
+		switch match {
+		case "optional":
 			match = "ternary"
+		case partition:
+			match = "exact"
 		}
 		out.Key = append(out.Key, &bmv2json.Key{MatchType: match, Name: k.Name, Target: bmv2json.FieldRef{Header: target.Name, Field: target.Field}})
 	}
@@ -122,13 +130,18 @@ func (g *generator) props(p *bmv2json.Pipeline, t *ir.Table, out *bmv2json.Table
 			out.DirectMeters = o.Name
 		}
 	}
-	if prop := t.Props["support_timeout"]; prop != nil {
-		if prop.Const == nil || prop.Const.T.Kind != ir.Bool {
-			g.fail(syntax.Span(prop.Decl), "support_timeout must be true or false")
+	for _, name := range []string{"support_timeout", "idle_timeout"} { // the latter is TNA's
+		if prop := t.Props[name]; prop != nil {
+			if prop.Const == nil || prop.Const.T.Kind != ir.Bool {
+				g.fail(syntax.Span(prop.Decl), "%s must be true or false", name)
+			}
+			out.SupportTimeout = prop.Const.Val.Sign() != 0
 		}
-		out.SupportTimeout = prop.Const.Val.Sign() != 0
 	}
-	if prop := t.Props["implementation"]; prop != nil {
+	if g.prog.Arch == arch.TNA {
+		g.entryTarget(t, out)
+	}
+	if prop := t.Props["implementation"]; prop != nil && !inParts(prop.Object) {
 		if o := g.object(prop, "action_profile", "action_selector"); o != nil {
 			out.Type = "indirect"
 			if o.Kind == "action_selector" {
@@ -237,7 +250,8 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 	m := &bmv2json.Match{MatchType: k.Match}
 	value := func() string { return hex(ks.Value, width) }
 	switch k.Match {
-	case "exact":
+	case "exact", partition:
+		m.MatchType = "exact"
 		if ks.Any || ks.Mask != nil || ks.High != nil {
 			g.fail(syntax.Span(e.Decl), "the exact key %s needs one value", k.Name)
 		}

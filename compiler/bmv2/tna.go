@@ -13,36 +13,12 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
-// tnaObjects are the externs of tna.p4 that exist in the JSON only as calls.
+// tnaObjects are the externs of tna.p4 that exist in the JSON only as calls, or not
+// at all.
 var tnaObjects = map[string]bool{
-	"RegisterAction": true, "Hash": true, "Random": true, "Checksum": true, "Mirror": true, "Resubmit": true, "Digest": true,
-}
-
-// hashAlgorithms are the hashes that calculations compute, with BMv2's names.
-var hashAlgorithms = map[string]string{"CRC8": "crc8_custom", "CRC16": "crc16", "CRC32": "crc32"}
-
-// hashGet writes a hash as a calculation and its use. The result has the lower
-// bits that fit the type.
-func (c *code) hashGet(s *ir.Call) {
-	algo := s.Object.Args[0].Member
-	name, ok := hashAlgorithms[algo]
-	if !ok {
-		c.g.fail(s.CallSpan, "softswitch does not compute %s hashes: use CRC32, CRC16, CRC8 or IDENTITY", algo)
-	}
-	c.calculate(s, name, s.Args[1], types.Mask(s.Args[0].X.Type().Width))
-}
-
-// calculate assigns the lower bits of a calculation over an argument to the
-// result of a call. most is their largest value.
-func (c *code) calculate(s *ir.Call, algo string, data ir.Arg, most *big.Int) {
-	calc := c.g.calculation(algo)
-	calc.SourceInfo = c.g.where(s.CallSpan)
-	for _, x := range leaves(data, nil) {
-		calc.Input = append(calc.Input, c.input(s, x))
-	}
-	limit := new(big.Int).Add(most, big.NewInt(1))
-	c.add(s, "modify_field_with_hash_based_offset", c.dest(s, 0), number(0),
-		bmv2json.Named(bmv2json.TypeCalculation, calc.Name), bmv2json.Hex(hex(limit, 0)))
+	"RegisterAction": true, "DirectRegisterAction": true, "SelectorAction": true, "MathUnit": true,
+	"Hash": true, "CRCPolynomial": true, "Random": true, "Checksum": true, "ParserCounter": true, "ParserPriority": true,
+	"Mirror": true, "Resubmit": true, "Digest": true,
 }
 
 func (c *code) randomGet(s *ir.Call) {
@@ -54,7 +30,7 @@ func (c *code) randomGet(s *ir.Call) {
 // all ones, as UDP requires.
 func (c *code) checksumUpdate(s *ir.Call) {
 	dst := s.Args[0].X
-	c.calculate(s, "csum16", s.Args[1], types.Mask(16))
+	c.calculate(s, algorithm{name: "csum16"}, s.Args[1], types.Mask(16))
 	if len(s.Args) < 3 || s.Args[2].X == nil {
 		return
 	}
@@ -79,22 +55,12 @@ func (c *code) inDeparser(s *ir.Call, roles ...string) {
 // the switch reads them after the deparser.
 func (c *code) mirror(s *ir.Call) {
 	c.inDeparser(s, arch.IngressDeparser, arch.EgressDeparser)
-	c.typeless(s)
 	c.add(s, "mirror", c.simple(s, 0), listID(c.headerList(s, 1)))
 }
 
 func (c *code) resubmit(s *ir.Call) {
 	c.inDeparser(s, arch.IngressDeparser)
-	c.typeless(s)
 	c.add(s, "resubmit", listID(c.headerList(s, 0)))
-}
-
-// typeless reports an error if the object was constructed with a type. The
-// deparser must test the type in a condition instead.
-func (c *code) typeless(s *ir.Call) {
-	if len(s.Object.Args) > 0 {
-		c.g.fail(s.Object.Span, "%s with a type is not supported: test the type where %s is called", s.Object.Type.Name, s.Name)
-	}
 }
 
 // headerList makes a field list of an argument that becomes a header before the
@@ -125,7 +91,6 @@ func (c *code) snapshot(s ir.Stmt, x ir.Expr) *bmv2json.Value {
 // digestPack sends a digest to the control plane.
 func (c *code) digestPack(s *ir.Call) {
 	c.inDeparser(s, arch.IngressDeparser)
-	c.typeless(s)
 	l := &bmv2json.FieldList{ID: len(c.g.out.LearnLists) + 1, Name: s.Object.Name, SourceInfo: c.g.where(s.CallSpan), Elements: []*bmv2json.Value{}}
 	for _, x := range leaves(s.Args[0], nil) {
 		l.Elements = append(l.Elements, c.snapshot(s, x))
@@ -136,11 +101,12 @@ func (c *code) digestPack(s *ir.Call) {
 
 // initial returns the initial value of a register's cells, "" for zero.
 func (g *generator) initial(o *ir.Object) string {
-	if len(o.Args) < 2 || g.prog.Arch != arch.TNA {
+	first := o.Arg("initial_value")
+	if first == nil {
 		return ""
 	}
 	all, width := new(big.Int), 0
-	for _, x := range leaves(o.Args[1], nil) {
+	for _, x := range leaves(*first, nil) {
 		k, ok := x.(*ir.Const)
 		if !ok {
 			g.fail(o.Span, "the initial value of %s must be known at compile time", o.Name)

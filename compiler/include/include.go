@@ -14,3 +14,12 @@ var Files embed.FS
 
 // Prefix precedes the names of these files in positions.
 const Prefix = "p4include/"
+
+// Foreign says what the files of architectures are that the compiler does not have.
+var Foreign = map[string]string{
+	"t2na.p4":       "it is the architecture of Tofino 2; tna.p4 is that of Tofino 1",
+	"psa.p4":        "it is the Portable Switch Architecture; use v1model.p4 or tna.p4",
+	"pna.p4":        "it is the Portable NIC Architecture; use v1model.p4 or tna.p4",
+	"ebpf_model.p4": "it is the architecture of eBPF filters; use v1model.p4 or tna.p4",
+	"ubpf_model.p4": "it is the architecture of uBPF programs; use v1model.p4 or tna.p4",
+}

@@ -240,14 +240,35 @@ type Object struct {
 	Type *types.Extern
 	Kind string // the name of its type in v1model, or of the type itself
 	Args []Arg  // of the constructor
-	Decl *types.Instance
-	Span source.Span
+	// Params are the parameters of the constructor.
+	Params []*types.Param
+	Decl   *types.Instance
+	Span   source.Span
 	// Annotations are those of the declaration.
 	Annotations []*syntax.Annotation
 	// Role is that of the enclosing parser or control, "" at the top level.
 	Role string
 	// Prop is set for an object constructed in a table property.
 	Prop *syntax.Property
+}
+
+// Arg returns the constructor's argument for the named parameter, or nil.
+func (o *Object) Arg(name string) *Arg {
+	for i, p := range o.Params {
+		if p.Name == name && i < len(o.Args) {
+			return &o.Args[i]
+		}
+	}
+	return nil
+}
+
+// Profile returns the action profile that a selector is constructed with, or the
+// object itself.
+func (o *Object) Profile() *Object {
+	if a := o.Arg("action_profile"); a != nil && a.Object != nil {
+		return a.Object
+	}
+	return o
 }
 
 // Table is a match-action table.

@@ -15,6 +15,9 @@ import (
 // callExtern lowers a call of an extern function or method.
 func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 	var obj *ir.Object
+	if _, this := c.Recv.(*syntax.ThisExpr); this && l.arch == arch.TNA && c.Func.Name == "predicate" {
+		return l.predicate(c)
+	}
 	if c.Kind == types.CallMethod {
 		switch v := l.expr(c.Recv).(type) {
 		case packet:
@@ -38,6 +41,11 @@ func (l *lowerer) callExtern(e *syntax.CallExpr, c *types.Call) value {
 			return v
 		}
 	}
+	return l.emitExtern(e, c, obj)
+}
+
+// emitExtern emits a call of an extern and returns its result.
+func (l *lowerer) emitExtern(e *syntax.CallExpr, c *types.Call, obj *ir.Object) value {
 	subst := types.Subst{}
 	for i, p := range c.Func.TypeParams {
 		subst[p] = l.substitute(c.TypeArgs[i])

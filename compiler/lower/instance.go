@@ -97,7 +97,7 @@ func (l *lowerer) newObject(o *types.Instance, d *syntax.InstanceDecl, name stri
 
 func (l *lowerer) makeObject(c *types.Call, decl *types.Instance, name string, span source.Span) *ir.Object {
 	t := l.substitute(c.Extern).(*types.Extern)
-	obj := &ir.Object{Name: name, Type: t, Kind: l.arch.Kind(t.Name), Decl: decl, Span: span, Role: l.role}
+	obj := &ir.Object{Name: name, Type: t, Kind: l.arch.Kind(t.Name), Params: c.Params, Decl: decl, Span: span, Role: l.role}
 	for i, p := range c.Params {
 		e := c.Args[i]
 		if e == nil {
@@ -108,6 +108,10 @@ func (l *lowerer) makeObject(c *types.Call, decl *types.Instance, name string, s
 			continue
 		}
 		obj.Args = append(obj.Args, l.constArg(e, p.Type))
+	}
+	if t.Name == "RegisterParam" { // a register of one cell
+		obj.Args = append([]ir.Arg{{X: bitConst(32, 1)}}, obj.Args...)
+		obj.Params = append([]*types.Param{{Name: "size"}}, obj.Params...)
 	}
 	l.prog.Objects = append(l.prog.Objects, obj)
 	if l.control != nil {

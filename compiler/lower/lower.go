@@ -65,6 +65,8 @@ func Program(prog *syntax.Program, info *types.Info, rep *source.Reporter) *ir.P
 		structs:     map[*value]*places{},
 		sums:        map[*ir.Object]*ir.VarRef{},
 		exitCopies:  map[*ir.Apply][]ir.Stmt{},
+		counters:    map[*ir.Object]*ir.VarRef{},
+		logs:        map[*ir.Object]*ir.Object{},
 	}
 	l.global = &frame{vals: map[types.Object]value{}}
 	l.frame = l.global
@@ -115,6 +117,8 @@ type lowerer struct {
 	roles       map[string]value // places of the architecture's roles
 	structs     map[*value]*places
 	sums        map[*ir.Object]*ir.VarRef // of checksums of TNA
+	counters    map[*ir.Object]*ir.VarRef // of its ParserCounters
+	logs        map[*ir.Object]*ir.Object // counters of execute_log, by register
 
 	role    string      // of the block being lowered
 	control *ir.Control // or nil
@@ -267,7 +271,7 @@ func (l *lowerer) blocks(main *types.Instance) {
 func (l *lowerer) innerArgs(main *types.Instance, args []syntax.Expr) []syntax.Expr {
 	for i, e := range args {
 		if i > 0 && e != nil {
-			l.unsupported(e, "a program for several pipelines is not supported")
+			l.unsupported(e, "a program for several pipelines is not supported: softswitch has one; compile each Pipeline as a program of its own, with Switch(pipeline) main")
 		}
 	}
 	if len(args) > 0 && args[0] != nil {

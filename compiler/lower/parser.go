@@ -20,7 +20,8 @@ type parserCode struct {
 	// states has the states of the instance being lowered, by declaration.
 	states map[*syntax.StateDecl]*ir.State
 	// accept is the state after an inner parser's accept; nil in the outer parser.
-	accept *ir.State
+	accept   *ir.State
+	deposits []*deposit
 }
 
 func (pc *parserCode) newState(l *lowerer, name string) *ir.State {
@@ -39,6 +40,7 @@ func (l *lowerer) topParser(inst *instance) {
 	l.parser = &parserCode{p: p}
 	l.prepare(inst)
 	p.Start = l.parserStates(inst, nil)
+	l.subtractAll(p, l.parser.deposits)
 	l.parser = nil
 }
 

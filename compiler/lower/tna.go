@@ -12,34 +12,52 @@ import (
 
 // callTNA lowers the externs of tna.p4 that become ordinary statements: the
 // computation of a RegisterAction between reading and writing a cell, min and
-// max, and hashes that only rearrange bits. It reports whether the call is one
-// of them.
+// max, counters of parsers, and hashes that only rearrange bits. It reports whether
+// the call is one of them.
 func (l *lowerer) callTNA(e *syntax.CallExpr, c *types.Call, obj *ir.Object) (value, bool) {
 	if obj == nil {
-		if (c.Func.Name == "min" || c.Func.Name == "max") && len(c.Args) == 2 && len(c.TypeArgs) == 1 {
-			return l.extreme(c), true
-		}
-		if c.Func.Name == "port_metadata_unpack" && l.parser != nil && len(c.TypeArgs) == 1 {
-			return l.portMetadata(e, c), true
-		}
-		return nil, false
+		return l.functionOfTNA(e, c)
 	}
-	if obj.Type.Name == "Checksum" {
+	switch obj.Type.Name {
+	case "Checksum":
 		return l.checksumStep(e, c, obj)
+	case "ParserCounter":
+		return l.parserCounter(e, c, obj), true
+	case "ParserPriority":
+		l.arguments(c, nil)
+		return nil, true
+	case "Meter", "DirectMeter":
+		return l.meter(e, c, obj), true
+	case "Lpf", "DirectLpf":
+		return l.arguments(c, nil)[0].v, true
+	case "Wred", "DirectWred":
+		l.arguments(c, nil)
+		return scalar{obj.Arg("no_drop_value").X}, true
+	case "Mirror", "Resubmit", "Digest":
+		return nil, l.ofType(e, c, obj)
 	}
 	switch obj.Type.Name + "." + c.Func.Name {
-	case "RegisterAction.execute":
+	case "RegisterAction.execute", "RegisterAction.execute_log", "DirectRegisterAction.execute":
 		return l.execute(e, c, obj), true
-	case "Register.read":
+	case "Register.read", "DirectRegister.read", "RegisterParam.read":
 		return l.readCell(e, c, obj), true
-	case "Register.write":
+	case "Register.write", "DirectRegister.write":
 		args := l.arguments(c, nil)
 		l.noRegisters(e)
-		l.writeCell(e, obj, args[0].v, args[1].v)
+		var index value
+		if len(args) > 1 {
+			index = args[0].v
+		}
+		l.writeCell(e, obj, index, args[len(args)-1].v)
 		return nil, true
+	case "SelectorAction.execute":
+		l.unsupported(e, "softswitch has no SelectorAction: the controller excludes a member of a group, by a write or by its watch port")
 	case "Hash.get":
-		if n, ok := arrangements[obj.Args[0].Member]; ok {
+		if n, ok := arrangements[obj.Args[0].Member]; ok && !isSymmetric(obj) {
 			return l.arrange(e, c, n), true
+		}
+		if isSymmetric(obj) {
+			return l.symmetric(e, c, obj), true
 		}
 	}
 	return nil, false
@@ -75,7 +93,7 @@ func (l *lowerer) portMetadata(e *syntax.CallExpr, c *types.Call) value {
 
 func (l *lowerer) noRegisters(e *syntax.CallExpr) {
 	if l.parser != nil {
-		l.unsupported(e, "registers cannot be accessed in a parser")
+		l.unsupported(e, "registers and meters cannot be accessed in a parser")
 	}
 }
 
@@ -85,16 +103,21 @@ func (l *lowerer) execute(e *syntax.CallExpr, c *types.Call, obj *ir.Object) val
 	l.noRegisters(e)
 	apply := implementation(obj, "apply")
 	reg := obj.Args[0].Object
-	if apply == nil || reg == nil || reg.Kind != "register" {
-		l.unsupported(e, "%s has no Register and apply that are known here", syntax.Text(c.Recv))
+	if apply == nil || reg == nil || reg.Kind != "register" && reg.Kind != "direct_register" {
+		l.unsupported(e, "%s has no register and apply that are known here", syntax.Text(c.Recv))
 	}
 	around := l.frame.instanceFrame()
 	if !declares(around.inst, obj.Decl) {
-		l.unsupported(e, "%s is the RegisterAction of another control", syntax.Text(c.Recv))
+		l.unsupported(e, "%s is the %s of another control", syntax.Text(c.Recv), obj.Type.Name)
 	}
-	index := l.arguments(c, nil)[0].v
-	if !isStable(index) {
-		index = l.copyOf(index)
+	var index value // nil for a DirectRegister
+	switch args := l.arguments(c, nil); {
+	case c.Func.Name == "execute_log":
+		index = l.nextOfLog(e, reg)
+	case len(args) > 0:
+		if index = args[0].v; !isStable(index) {
+			index = l.copyOf(index)
+		}
 	}
 	cell := apply.Params[0]
 	val := l.temp(l.substitute(cell.Type), cell.Name)
@@ -218,7 +241,13 @@ func writes(list []ir.Stmt, to *places) bool {
 // readCell returns the value of a cell.
 func (l *lowerer) readCell(e *syntax.CallExpr, c *types.Call, reg *ir.Object) value {
 	l.noRegisters(e)
-	index := l.arguments(c, nil)[0].v
+	var index value
+	switch args := l.arguments(c, nil); {
+	case len(args) > 0:
+		index = args[0].v
+	case reg.Kind == "register": // a RegisterParam
+		index = scalar{bitConst(32, 0)}
+	}
 	val := l.temp(l.substitute(c.Func.Result), "cell")
 	l.readInto(e, reg, index, val)
 	return val
@@ -227,9 +256,8 @@ func (l *lowerer) readCell(e *syntax.CallExpr, c *types.Call, reg *ir.Object) va
 // readInto assigns a cell to a place. In the cell of a struct, the first field
 // has the upper bits.
 func (l *lowerer) readInto(e *syntax.CallExpr, reg *ir.Object, index, to value) {
-	x := index.(scalar).x
 	if s, ok := to.(scalar); ok && s.x.Type().IsNumber() {
-		l.emit(&ir.Call{Base: l.at(), Name: "read", Object: reg, CallSpan: syntax.Span(e), Args: []ir.Arg{{X: s.x}, {X: x}}})
+		l.emit(&ir.Call{Base: l.at(), Name: "read", Object: reg, CallSpan: syntax.Span(e), Args: []ir.Arg{{X: s.x}, cellArg(index)}})
 		return
 	}
 	leaves := l.leavesOf(e, to, nil)
@@ -238,7 +266,7 @@ func (l *lowerer) readInto(e *syntax.CallExpr, reg *ir.Object, index, to value) 
 		width += f.Type().Width
 	}
 	cell := l.tempVar(ir.Type{Kind: ir.Bits, Width: width}, "cell")
-	l.emit(&ir.Call{Base: l.at(), Name: "read", Object: reg, CallSpan: syntax.Span(e), Args: []ir.Arg{{X: cell}, {X: x}}})
+	l.emit(&ir.Call{Base: l.at(), Name: "read", Object: reg, CallSpan: syntax.Span(e), Args: []ir.Arg{{X: cell}, cellArg(index)}})
 	for _, f := range leaves {
 		width -= f.Type().Width
 		l.move(scalar{f}, scalar{mkCast(f.Type(), mkSlice(cell, width+f.Type().Width-1, width))})
@@ -248,7 +276,15 @@ func (l *lowerer) readInto(e *syntax.CallExpr, reg *ir.Object, index, to value) 
 // writeCell assigns to a cell.
 func (l *lowerer) writeCell(e *syntax.CallExpr, reg *ir.Object, index, from value) {
 	l.emit(&ir.Call{Base: l.at(), Name: "write", Object: reg, CallSpan: syntax.Span(e),
-		Args: []ir.Arg{{X: index.(scalar).x}, {X: l.concat(l.leavesOf(e, from, nil))}}})
+		Args: []ir.Arg{cellArg(index), {X: l.concat(l.leavesOf(e, from, nil))}}})
+}
+
+// cellArg returns the argument for an index, which is nil for a DirectRegister.
+func cellArg(index value) ir.Arg {
+	if index == nil {
+		return ir.Arg{}
+	}
+	return ir.Arg{X: index.(scalar).x}
 }
 
 // concat concatenates values in the order that they have in a packet.
@@ -273,12 +309,15 @@ var arrangements = map[string]int{"IDENTITY": 0, "XOR8": 8, "XOR16": 16, "XOR32"
 
 // arrange returns a hash that consists of the input's own bits.
 func (l *lowerer) arrange(e *syntax.CallExpr, c *types.Call, n int) value {
+	args := l.arguments(c, types.Subst{c.Func.TypeParams[0]: l.substitute(c.TypeArgs[0])})
+	return l.arrangeBits(e, c, l.concat(l.valuesOf(e, args[0].v, nil)), n)
+}
+
+func (l *lowerer) arrangeBits(e *syntax.CallExpr, c *types.Call, x ir.Expr, n int) value {
 	it, ok := irType(l.substitute(c.Func.Result))
 	if !ok || it.Kind != ir.Bits {
 		l.unsupported(e, "a hash must be a number")
 	}
-	args := l.arguments(c, types.Subst{c.Func.TypeParams[0]: l.substitute(c.TypeArgs[0])})
-	x := l.concat(l.valuesOf(e, args[0].v, nil))
 	if x == nil {
 		l.unsupported(e, "a hash of nothing")
 	}

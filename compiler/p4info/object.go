@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -24,7 +25,7 @@ func counterSpec(unit ir.Arg) *p4configv1.CounterSpec {
 
 func meterSpec(unit ir.Arg) *p4configv1.MeterSpec {
 	units := map[string]p4configv1.MeterSpec_Unit{"packets": p4configv1.MeterSpec_PACKETS, "bytes": p4configv1.MeterSpec_BYTES}
-	return &p4configv1.MeterSpec{Unit: units[unit.Member]}
+	return &p4configv1.MeterSpec{Unit: units[strings.ToLower(unit.Member)]}
 }
 
 // size returns a number among the arguments of a constructor.
@@ -56,10 +57,16 @@ func (g *generator) object(o *ir.Object) {
 		g.out.Registers = append(g.out.Registers, r)
 	case "action_profile":
 		g.typeInfo()
-		g.profile(o, false, size(o.Args[0]))
+		if !g.isSelected(o) {
+			g.profile(o, false, size(o.Args[0]))
+		}
 	case "action_selector":
 		g.typeInfo()
-		g.profile(o, true, size(o.Args[1]))
+		if p := o.Profile(); p != o {
+			g.profile(o, true, size(p.Args[0]))
+		} else {
+			g.profile(o, true, size(*o.Arg("size")))
+		}
 	case "direct_counter", "direct_meter":
 		g.typeInfo() // their tables describe them
 	}
@@ -75,15 +82,25 @@ func (g *generator) indexType(o *ir.Object, i int) *p4configv1.P4NamedType {
 	return newTypeName(o.Type.TypeArgs[i])
 }
 
-func (g *generator) profile(o *ir.Object, selector bool, size int64) {
+// isSelected reports whether a selector of TNA is constructed with an action
+// profile. P4Info has both as one profile, with the profile's name.
+func (g *generator) isSelected(profile *ir.Object) bool {
+	return slices.ContainsFunc(g.prog.Objects, func(o *ir.Object) bool { return o != profile && o.Profile() == profile })
+}
+
+// defaultGroupSize is the largest group of a TNA selector that says nothing of it.
+const defaultGroupSize = 120
+
+func (g *generator) profile(o *ir.Object, selector bool, entries int64) {
+	name := o.Profile().Name
 	out := &p4configv1.ActionProfile{
-		Preamble:     g.preamble(kindProfile, o.Name, o.Annotations, "max_group_size", "selector_size_semantics", "max_member_weight"),
+		Preamble:     g.preamble(kindProfile, name, o.Annotations, "max_group_size", "selector_size_semantics", "max_member_weight"),
 		WithSelector: selector,
-		Size:         size,
+		Size:         entries,
 	}
 	g.out.ActionProfiles = append(g.out.ActionProfiles, out)
 	for _, t := range g.tables() {
-		if p := t.Props["implementation"]; p != nil && p.Object == o && !isHidden(t.Decl.Table.Decl.Annotations) {
+		if p := t.Props["implementation"]; p != nil && p.Object != nil && p.Object.Profile() == o.Profile() && !isHidden(t.Decl.Table.Decl.Annotations) {
 			out.TableIds = append(out.TableIds, g.symbols.id(kindTable, t.Name))
 		}
 	}
@@ -99,6 +116,12 @@ func (g *generator) profile(o *ir.Object, selector bool, size int64) {
 	}
 	if !selector {
 		return
+	}
+	if g.prog.Arch == arch.TNA {
+		out.MaxGroupSize = defaultGroupSize
+		if a := o.Arg("max_group_size"); a != nil {
+			out.MaxGroupSize = int32(size(*a))
+		}
 	}
 	if a := syntax.Annot(o.Annotations, "max_group_size"); a != nil {
 		n, ok := annotInt(a)

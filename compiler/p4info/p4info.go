@@ -104,7 +104,7 @@ func (g *generator) collect() {
 			if o.Prop != nil {
 				annots = nil
 			}
-			g.symbols.add(k, o.Name, annots, o.Span.Start)
+			g.symbols.add(k, o.Profile().Name, annots, o.Span.Start)
 		}
 	}
 	for _, h := range g.controllerHeaders() {

@@ -19,6 +19,8 @@ var matchTypes = map[string]p4configv1.MatchField_MatchType{
 	"ternary":  p4configv1.MatchField_TERNARY,
 	"range":    p4configv1.MatchField_RANGE,
 	"optional": p4configv1.MatchField_OPTIONAL,
+
+	"atcam_partition_index": p4configv1.MatchField_EXACT,
 }
 
 func (g *generator) table(t *ir.Table) {
@@ -111,7 +113,7 @@ func (g *generator) matchFields(t *ir.Table, out *p4configv1.Table) {
 // properties sets the fields that table properties of the architecture define.
 func (g *generator) properties(t *ir.Table, out *p4configv1.Table) {
 	if p := t.Props["implementation"]; p != nil && p.Object != nil {
-		out.ImplementationId = g.symbols.id(kindProfile, p.Object.Name)
+		out.ImplementationId = g.symbols.id(kindProfile, p.Object.Profile().Name) // 0 for Atcam and Alpm of TNA
 	}
 	if p := t.Props["counters"]; p != nil && p.Object != nil && p.Object.Kind == "direct_counter" {
 		id := g.symbols.id(kindDirectCounter, p.Object.Name)
@@ -131,8 +133,10 @@ func (g *generator) properties(t *ir.Table, out *p4configv1.Table) {
 			DirectTableId: out.Preamble.Id,
 		})
 	}
-	if p := t.Props["support_timeout"]; p != nil && p.Const != nil && p.Const.Val.Sign() != 0 {
-		out.IdleTimeoutBehavior = p4configv1.Table_NOTIFY_CONTROL
+	for _, name := range []string{"support_timeout", "idle_timeout"} { // the latter is TNA's
+		if p := t.Props[name]; p != nil && p.Const != nil && p.Const.Val.Sign() != 0 {
+			out.IdleTimeoutBehavior = p4configv1.Table_NOTIFY_CONTROL
+		}
 	}
 }
 

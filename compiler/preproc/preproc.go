@@ -53,6 +53,8 @@ type Options struct {
 	System fs.FS
 	// SystemPrefix precedes the names of system files in messages.
 	SystemPrefix string
+	// Foreign says of known files that System does not have what they are.
+	Foreign map[string]string
 }
 
 // Run preprocesses the file and returns its tokens, the last of which is EOF.
@@ -429,6 +431,10 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 		if text, err := fs.ReadFile(p.opts.System, path.Clean(name)); err == nil {
 			return p.add(full, string(text), pos)
 		}
+	}
+	if what, ok := p.opts.Foreign[name]; ok {
+		p.rep.Errorf(pos, CodeInclude, "%s is not supported: %s", name, what)
+		return nil
 	}
 	p.rep.Errorf(pos, CodeInclude, "cannot find %s in %s", name, strings.Join(append(dirs, "the compiler's own files"), ", "))
 	return nil

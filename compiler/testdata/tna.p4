@@ -15,12 +15,12 @@ EGRESS { apply { } }
 EGRESS_DEPARSER { Resubmit() r; apply { r /* ERROR target "Resubmit.emit can only be called in ingress_deparser" */.emit(); packet.emit(hdr); } }
 SWITCH
 ---
-// Name: a mirror with a type of its own
+// Name: a digest with a type in egress
 #include "tna.p4inc"
 INGRESS { apply { } }
-INGRESS_DEPARSER { Mirror(1) m /* ERROR target "Mirror with a type is not supported: test the type where emit is called" */; apply { m.emit(1); packet.emit(hdr); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
 EGRESS { apply { } }
-EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS_DEPARSER { Digest<bit<8>>(1) d; apply { d /* ERROR target "Digest.pack can only be called in ingress_deparser" */.pack(hdr.h.a); packet.emit(hdr); } }
 SWITCH
 ---
 // Name: a header of no whole bytes
@@ -56,9 +56,9 @@ EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
 SWITCH
 ---
-// Name: a hash that our switch does not have
+// Name: a custom hash without a polynomial
 #include "tna.p4inc"
-INGRESS { Hash<bit<8>>(HashAlgorithm_t.CRC64) h; apply { hdr.h.a = h /* ERROR target "softswitch does not compute CRC64 hashes: use CRC32, CRC16, CRC8 or IDENTITY" */.get({ hdr.h.b }); } }
+INGRESS { Hash<bit<8>>(HashAlgorithm_t.CUSTOM) h /* ERROR target "a CUSTOM hash needs a CRCPolynomial: Hash<…>(HashAlgorithm_t.CUSTOM, polynomial)" */; apply { hdr.h.a = h.get({ hdr.h.b }); } }
 INGRESS_DEPARSER { apply { packet.emit(hdr); } }
 EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
@@ -140,3 +140,86 @@ EGRESS { apply { } }
 EGRESS_DEPARSER { apply { packet.emit(hdr); } }
 Pipeline(P(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
 Switch(pipe) main;
+---
+// Name: an even polynomial
+#include "tna.p4inc"
+INGRESS { CRCPolynomial<bit<8>>(0x06, false, false, false, 0, 0) p /* ERROR target "polynomial Ingress.p is even: the lowest coefficient of a CRC is 1" */; Hash<bit<8>>(HashAlgorithm_t.CUSTOM, p) h; apply { hdr.h.a = h.get({ hdr.h.b }); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a polynomial of too many bits
+#include "tna.p4inc"
+INGRESS { CRCPolynomial<bit<80>>(0x07, false, false, false, 0, 0) p /* ERROR target "polynomial Ingress.p has 80 bits, a Tofino has CRCs of up to 64" */; Hash<bit<8>>(HashAlgorithm_t.CUSTOM, p) h; apply { hdr.h.a = h.get({ hdr.h.b }); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a direct meter outside of an action
+#include "tna.p4inc"
+INGRESS { DirectMeter(MeterType_t.BYTES) m; action a() { } table t { key = { hdr.h.a : exact; } actions = { a; } default_action = a(); meters = m; } apply { t.apply(); hdr.h.a = m /* ERROR target "Ingress.m belongs to the entries of table Ingress.t: call execute in an action of that table" */.execute(); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a direct meter of no table
+#include "tna.p4inc"
+INGRESS { DirectMeter(MeterType_t.BYTES) m; action a() { hdr.h.a = m /* ERROR target "Ingress.m belongs to no table: name it in a table's meters" */.execute(); } table t { key = { hdr.h.a : exact; } actions = { a; } default_action = a(); } apply { t.apply(); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a direct counter in an action of two tables
+#include "tna.p4inc"
+INGRESS { DirectCounter<bit<32>>(CounterType_t.BYTES) k; action a() { k /* ERROR target "Ingress.k belongs to the entries of table Ingress.t, but table Ingress.u has action Ingress.a as well: give it an action of its own" */.count(); } table t { key = { hdr.h.a : exact; } actions = { a; } default_action = a(); counters = k; } table u { key = { hdr.h.b : exact; } actions = { a; } default_action = a(); } apply { t.apply(); u.apply(); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: an action of a selector
+#include "tna.p4inc"
+INGRESS { ActionProfile(8) p; Hash<bit<8>>(HashAlgorithm_t.CRC8) h; Register<bit<1>, bit<8>>(64) up; ActionSelector(p, h, SelectorMode_t.FAIR, up, 8, 8) sel; SelectorAction(sel) down = { void apply(inout bit<1> value) { value = 0; } }; apply { down /* ERROR unsupported "softswitch has no SelectorAction: the controller excludes a member of a group, by a write or by its watch port" */.execute(1); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a field without a validity
+#include "tna.p4inc"
+INGRESS { apply { invalidate /* ERROR unsupported "tm.qid always has a value in softswitch" */(tm.qid); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a field that is valid with its header
+#include "tna.p4inc"
+INGRESS { apply { invalidate /* ERROR unsupported "a field of a packet's header is valid with its header: call setInvalid for the header" */(hdr.h.a); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a symmetric hash of another field
+#include "tna.p4inc"
+INGRESS { @ /* ERROR unsupported "@symmetric names hdr.h.c, which is not in the list of h.get({hdr.h.a, hdr.h.b})" */symmetric("hdr.h.a", "hdr.h.c") Hash<bit<8>>(HashAlgorithm_t.CRC8) h; apply { hdr.h.a = h.get({ hdr.h.a, hdr.h.b }); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: a shift that is too far
+#include "tna.p4inc"
+INGRESS { apply { funnel_shift_right /* ERROR out-of-range "funnel_shift_right by 9: a shift of two numbers of 8 bits is 0 to 8" */(hdr.h.a, hdr.h.a, hdr.h.b, 9); } }
+INGRESS_DEPARSER { apply { packet.emit(hdr); } }
+EGRESS { apply { } }
+EGRESS_DEPARSER { apply { packet.emit(hdr); } }
+SWITCH
+---
+// Name: the architecture of Tofino 2
+# /* ERROR include "t2na.p4 is not supported: it is the architecture of Tofino 2; tna.p4 is that of Tofino 1" */include <t2na.p4>

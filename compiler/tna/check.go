@@ -56,6 +56,7 @@ type checker struct {
 func (c *checker) control(d *syntax.ControlDecl) {
 	actions := make(map[*types.Instance][]*syntax.InstanceDecl)
 	inputs := make(map[*types.Instance]map[string]source.Pos)
+	units := make(map[*types.Instance]*types.Instance)
 	var registers []*types.Instance
 	for _, l := range d.Locals {
 		switch l := l.(type) {
@@ -67,9 +68,9 @@ func (c *checker) control(d *syntax.ControlDecl) {
 				continue
 			}
 			switch externName(o) {
-			case "Register":
+			case "Register", "DirectRegister":
 				c.cell(l, o)
-			case "RegisterAction":
+			case "RegisterAction", "DirectRegisterAction":
 				r := c.register(l)
 				if r == nil {
 					continue
@@ -82,6 +83,7 @@ func (c *checker) control(d *syntax.ControlDecl) {
 					inputs[r] = make(map[string]source.Pos)
 				}
 				c.alu(l, r, inputs[r])
+				c.mathUnits(l, r, units)
 			}
 		case *syntax.TableDecl:
 			c.indices(l)
@@ -253,8 +255,48 @@ func (c *checker) statements(d *syntax.InstanceDecl, s syntax.Stmt, own map[stri
 	return true
 }
 
+// mathUnits checks that the RegisterActions of a register use one MathUnit at most.
+// units has the first of each register.
+func (c *checker) mathUnits(d *syntax.InstanceDecl, r *types.Instance, units map[*types.Instance]*types.Instance) {
+	for _, m := range d.Body {
+		f, ok := m.(*syntax.FuncDecl)
+		if !ok || f.Body == nil {
+			continue
+		}
+		syntax.WalkStmt(f.Body, func(x syntax.Expr) bool {
+			call, ok := x.(*syntax.CallExpr)
+			if !ok {
+				return true
+			}
+			u := c.receiver(c.info.Call(call))
+			switch {
+			case u == nil || externName(u) != "MathUnit":
+			case units[r] == nil:
+				units[r] = u
+			case units[r] != u:
+				c.rep.Errorf(x.Pos(), CodeALU, "%s uses math unit %s and register %s uses %s already: a stateful ALU has one", d.Name.Name, u.ObjName(), r.ObjName(), units[r].ObjName())
+			}
+			return true
+		})
+	}
+}
+
+// receiver returns the object whose method is called, or nil.
+func (c *checker) receiver(call *types.Call) *types.Instance {
+	if call == nil || call.Kind != types.CallMethod {
+		return nil
+	}
+	name, ok := call.Recv.(*syntax.NameExpr)
+	if !ok {
+		return nil
+	}
+	o, _ := c.info.Use(name).(*types.Instance)
+	return o
+}
+
 // callInALU checks a call in an expression of a RegisterAction. It returns the
-// arguments.
+// arguments. A stateful ALU has registers for RegisterParams, a math unit, and can
+// return the predicate of its comparisons.
 func (c *checker) callInALU(d *syntax.InstanceDecl, x *syntax.CallExpr) []*syntax.Argument {
 	call := c.info.Call(x)
 	switch {
@@ -264,6 +306,18 @@ func (c *checker) callInALU(d *syntax.InstanceDecl, x *syntax.CallExpr) []*synta
 		return x.Args
 	case call.Kind == types.CallBuiltin:
 		return nil // isValid
+	case call.Kind == types.CallMethod && call.Func.Name == "predicate":
+		return x.Args
+	}
+	if o := c.receiver(call); o != nil {
+		switch externName(o) {
+		case "RegisterParam", "MathUnit":
+			return x.Args
+		case "Register", "RegisterAction", "DirectRegister", "DirectRegisterAction":
+			c.rep.Errorf(x.Pos(), CodeALU, "%s calls %s, and a stateful ALU has no second register: a packet reads one register before another, in an action of an earlier table, and passes the result in",
+				d.Name.Name, syntax.Text(x.Fun))
+			return nil
+		}
 	}
 	c.rep.Errorf(x.Pos(), CodeALU, "%s calls %s, which a stateful ALU cannot execute: call it before, and pass the result in", d.Name.Name, syntax.Text(x.Fun))
 	return nil
@@ -484,21 +538,17 @@ func (c *checker) call(x *syntax.CallExpr, path string) accesses {
 			return c.count(call.Action.Decl.Body, path)
 		}
 	case types.CallMethod:
-		name, ok := call.Recv.(*syntax.NameExpr)
-		if !ok {
-			return nil
-		}
-		o, ok := c.info.Use(name).(*types.Instance)
-		if !ok {
+		o := c.receiver(call)
+		if o == nil {
 			return nil
 		}
 		r := o
 		switch externName(o) {
-		case "RegisterAction":
+		case "RegisterAction", "DirectRegisterAction":
 			if r = c.register(o.Decl); r == nil {
 				return nil
 			}
-		case "Register":
+		case "Register", "DirectRegister":
 		default:
 			return nil
 		}

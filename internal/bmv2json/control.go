@@ -122,8 +122,15 @@ type Table struct {
 	WithCounters   bool        `json:"with_counters"`
 	SupportTimeout bool        `json:"support_timeout"`
 	DirectMeters   string      `json:"direct_meters"`
-	ActionIDs      []int       `json:"action_ids"`
-	Actions        []string    `json:"actions"`
+	// EntryTarget is a field that gets the number of the applied entry: zero for
+	// the default entry, otherwise one more than the entry's. Actions index the
+	// arrays of the table's entries by it. It is an extension.
+	EntryTarget *FieldRef `json:"entry_target,omitempty"`
+	// ActionsCount is true if actions count themselves instead of every hit. It is
+	// an extension.
+	ActionsCount bool     `json:"actions_count,omitempty"`
+	ActionIDs    []int    `json:"action_ids"`
+	Actions      []string `json:"actions"`
 	// BaseDefaultNext is the next node after a miss without default action.
 	BaseDefaultNext string `json:"base_default_next"`
 	// NextTables maps each action, or else __HIT__ and __MISS__, to the next
@@ -215,6 +222,7 @@ type ActionProfile struct {
 // Selector describes how a member of a group is chosen.
 type Selector struct {
 	Algo  string   `json:"algo"`
+	CRC   *CRC     `json:"crc,omitempty"`
 	Input []*Value `json:"input"`
 }
 

@@ -27,6 +27,14 @@ var Version = []int{2, 23}
 //
 //	mirror    session, field list: a copy with the list's bits before it
 //	resubmit  field list: in place of the port metadata
+//	hash      destination, calculation: the whole result
+//	count_adjusted         counter array, index, bytes that are not counted
+//	execute_meter_aware    meter array, index, colour before (0 green, 1 yellow, else
+//	                       red), bytes that are not metered, destination
+//	math_unit destination, x, then as numbers 1 to invert, shift, scale, and the
+//	          sixteen values from the first
+//
+// The arrays of a table's entries are indexed by the table's entry_target.
 const TNA = "tna"
 
 // Program is a whole file. A compiler sets Program to the name of the P4
@@ -231,6 +239,9 @@ type RegisterArray struct {
 	Width      int         `json:"bitwidth"`
 	// Initial is the initial value of every cell in hexadecimal; "" means zero.
 	Initial string `json:"initial,omitempty"`
+	// Binding is the table whose entries have the cells; "" for none. A new entry's
+	// cell has the initial value.
+	Binding string `json:"binding,omitempty"`
 
 	Pos diag.Pos `json:"-"`
 }
@@ -242,9 +253,23 @@ type Calculation struct {
 	ID         int         `json:"id"`
 	SourceInfo *SourceInfo `json:"source_info,omitempty"`
 	Algo       string      `json:"algo"`
+	CRC        *CRC        `json:"crc,omitempty"`
 	Input      []*Value    `json:"input"`
 
 	Pos diag.Pos `json:"-"`
+}
+
+// CRC has the parameters of the algorithm "crc", as in the CRC catalogue: a
+// polynomial of Width bits without its highest one, whether input bytes and the
+// result are reflected, the initial value and the final exclusive or, all in
+// hexadecimal. The result is repeated up to Extend bits. It is an extension.
+type CRC struct {
+	Width   int    `json:"width"`
+	Poly    string `json:"polynomial"`
+	Reflect bool   `json:"reflect"`
+	Init    string `json:"init"`
+	Xor     string `json:"xor"`
+	Extend  int    `json:"extend,omitempty"`
 }
 
 // Checksum has a field verified after parsing or updated before deparsing.

@@ -82,7 +82,7 @@ func (m *Machine) apply(t *Table) int32 {
 			t.Hits++
 			if t.extras {
 				if t.heavy {
-					return m.applyHeavy(t, &t.entries[number])
+					return m.applyHeavy(t, number)
 				}
 				m.count(t, t.hotOf(number))
 			}
@@ -97,6 +97,9 @@ func (m *Machine) apply(t *Table) int32 {
 			}
 			return int32(record[0])
 		}
+	}
+	if s := t.Info.entrySlot; s >= 0 {
+		m.f[s] = 0
 	}
 	e := &t.def
 	if t.counts {
@@ -169,13 +172,17 @@ func (m *Machine) count(t *Table, h *Hot) {
 }
 
 // applyHeavy completes apply for a hit in a table with direct meters or an
-// action profile.
-func (m *Machine) applyHeavy(t *Table, e *Entry) int32 {
+// action profile, or whose actions need the entry's number.
+func (m *Machine) applyHeavy(t *Table, number uint32) int32 {
+	e := &t.entries[number]
 	x := e.Ext
 	m.count(t, x.Hot)
-	if t.Info.Meter >= 0 {
+	if s := t.Info.entrySlot; s >= 0 {
+		m.f[s] = uint64(number) + 1
+	}
+	if t.Info.meterSlot >= 0 {
 		info := m.state.Meters[t.Info.Meter].Info
-		m.f[t.Info.meterSlot] = x.Meter.Execute(m.units(info), m.f[m.prog.sys+sysIngressLen], m.Now) & t.Info.meterMask
+		m.f[t.Info.meterSlot] = x.Meter.Execute(m.units(info), m.f[m.prog.sys+sysIngressLen], Green, m.Now) & t.Info.meterMask
 	}
 	action, args, pc := int(e.action), e.limbs[t.argsAt:], e.pc
 	member := x.Member
@@ -191,7 +198,7 @@ func (m *Machine) applyHeavy(t *Table, e *Entry) int32 {
 	}
 	switch {
 	case member != nil:
-		action, args, pc = member.Action, member.Args, t.hitPC[member.Action]
+		action, args, pc = member.Action, member.Args, t.pcs[2*member.Action]
 	case action < 0: // an empty group does nothing
 		pc, args = t.Info.pcs[len(t.Info.pcs)-1], nil
 	}

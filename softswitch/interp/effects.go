@@ -167,11 +167,19 @@ func (o *optimiser) effectsOf(i int) *effects {
 		e.use(b, 1)
 		e.def(d, 1)
 		o.calculation(int(in.imm))
+	case iWhole:
+		e.def(d, 1)
+		o.calculation(int(in.imm))
+	case iMath:
+		e.use(a, 1)
+		e.def(d, 1)
 	case iCount:
 		e.use(a, 1)
+		e.use(b, 1)
 		sys(sysIngressLen)
 	case iMeter:
 		e.use(a, 1)
+		e.use(b, 1)
 		sys(sysIngressLen)
 		e.use(d, 1)
 		e.def(d, 1)
@@ -275,10 +283,13 @@ func (o *optimiser) application(t *TableInfo) {
 			o.calculation(s)
 		}
 	}
-	if t.Meter >= 0 {
+	if t.meterSlot >= 0 {
 		o.e.use(t.meterSlot, 1) // a miss leaves it unchanged
 	}
-	if t.Meter >= 0 || t.Counters {
+	if t.entrySlot >= 0 {
+		o.e.def(t.entrySlot, 1)
+	}
+	if t.meterSlot >= 0 || t.Counters {
 		o.e.use(o.prog.sys+sysIngressLen, 1)
 	}
 	o.e.def(o.params, o.paramSlots)

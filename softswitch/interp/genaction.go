@@ -60,7 +60,11 @@ func init() {
 		"truncate":                    {1, func(c *compiler, p *bmv2json.Primitive) { c.emit(iTruncate, 0, c.short(p, 0), 0, 0) }},
 		"no_op":                       {0, func(*compiler, *bmv2json.Primitive) {}},
 		"execute_meter":               {3, (*compiler).genMeter},
+		"execute_meter_aware":         {5, (*compiler).genMeterAware},
 		"count":                       {2, (*compiler).genCount},
+		"count_adjusted":              {3, (*compiler).genCount},
+		"hash":                        {2, (*compiler).genWhole},
+		"math_unit":                   {21, (*compiler).genMath},
 		"register_read":               {3, (*compiler).genRegisterRead},
 		"register_write":              {3, (*compiler).genRegisterWrite},
 		"mirror":                      {2, (*compiler).genMirror},
@@ -334,12 +338,44 @@ func (c *compiler) genMeter(p *bmv2json.Primitive) {
 		return
 	}
 	i := c.index(c.number(p, 1))
-	c.into(c.arg(p, 2), 2, func(s int) { c.emit(iMeter, s, i, 0, uint64(m)) })
+	c.into(c.arg(p, 2), 2, func(s int) { c.emit(iMeter, s, i, c.constSlot(bigZero, 1), uint64(m)) })
+}
+
+// colourBits are the bits of a packet's colour before a meter.
+const colourBits = 8
+
+// genMeterAware emits the execution of a meter that knows the packet's colour, and
+// bytes that it does not meter.
+func (c *compiler) genMeterAware(p *bmv2json.Primitive) {
+	m, ok := c.object(p, 0, bmv2json.TypeMeterArray, c.meters)
+	if !ok {
+		return
+	}
+	i, colour, adjust := c.index(c.number(p, 1)), c.short(p, 2), c.short(p, 3)
+	both, part := c.temp(1), c.temp(1)
+	c.emit(iShl, both, adjust, c.constSlot(big.NewInt(colourBits), 1), allBits)
+	c.emit(iAnd, part, colour, c.constSlot(big.NewInt(1<<colourBits-1), 1), allBits)
+	c.emit(iOr, both, both, part, allBits)
+	c.into(c.arg(p, 4), 2, func(s int) { c.emit(iMeter, s, i, both, uint64(m)) })
 }
 
 func (c *compiler) genCount(p *bmv2json.Primitive) {
-	if k, ok := c.object(p, 0, bmv2json.TypeCounterArray, c.counters); ok {
-		c.emit(iCount, 0, c.index(c.number(p, 1)), 0, uint64(k))
+	k, ok := c.object(p, 0, bmv2json.TypeCounterArray, c.counters)
+	if !ok {
+		return
+	}
+	adjust := c.constSlot(bigZero, 1)
+	if len(p.Parameters) > 2 {
+		adjust = c.short(p, 2)
+	}
+	c.emit(iCount, 0, c.index(c.number(p, 1)), adjust, uint64(k))
+}
+
+// genWhole emits a calculation whose result is not reduced.
+func (c *compiler) genWhole(p *bmv2json.Primitive) {
+	dst := c.arg(p, 0)
+	if calc, ok := c.object(p, 1, bmv2json.TypeCalculation, c.calcs); ok {
+		c.into(dst, 64, func(s int) { c.emit(iWhole, s, 0, 0, uint64(calc)) })
 	}
 }
 

@@ -58,6 +58,9 @@ func (c *compiler) genCalculations() {
 
 func (c *compiler) addCalculation(k *bmv2json.Calculation) int {
 	calc := calc{name: k.Name, algo: algorithms[k.Algo], aligned: true}
+	if k.Algo == "crc" && k.CRC != nil {
+		calc.algo = c.polynomial(k)
+	}
 	if calc.algo == nil {
 		c.errorf(k.Pos, "unknown hash algorithm %s%s", k.Algo, diag.DidYouMean(k.Algo, keys(algorithms)))
 		calc.algo = algorithms["csum16"]

@@ -172,7 +172,7 @@ func (c *compiler) declareProfile(ap *bmv2json.ActionProfile) {
 	}
 	info := ProfileInfo{Name: ap.Name, Size: ap.MaxSize, selector: -1}
 	if ap.Selector != nil {
-		calc := bmv2json.Calculation{Name: ap.Name, Algo: ap.Selector.Algo, Input: ap.Selector.Input, Pos: ap.Pos}
+		calc := bmv2json.Calculation{Name: ap.Name, Algo: ap.Selector.Algo, CRC: ap.Selector.CRC, Input: ap.Selector.Input, Pos: ap.Pos}
 		info.selector = c.addCalculation(&calc)
 	}
 	c.profiles[ap.Name] = len(c.prog.Profiles)
@@ -250,7 +250,7 @@ func (g *pipelineGen) genTable(t *bmv2json.Table) {
 
 // tableInfo reads the declaration of a table.
 func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
-	info := &TableInfo{Name: t.Name, ID: t.ID, Kind: t.MatchType, Size: t.MaxSize, Profile: -1, Meter: -1, Counters: t.WithCounters,
+	info := &TableInfo{Name: t.Name, ID: t.ID, Kind: t.MatchType, Size: t.MaxSize, Profile: -1, Meter: -1, meterSlot: -1, entrySlot: -1, Counters: t.WithCounters, actionsCount: t.ActionsCount,
 		Timeout: t.SupportTimeout, number: len(g.prog.Tables), Default: DefaultInfo{Action: -1}, HasEntries: t.Entries != nil}
 	if _, ok := g.compiler.tables[t.Name]; ok {
 		g.errorf(t.Pos, "table %s is declared twice", t.Name)
@@ -322,11 +322,20 @@ func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
 			g.meterResult(t, info)
 		}
 	}
+	if t.EntryTarget != nil {
+		if h, i, ok := g.field(*t.EntryTarget, t.Pos); ok {
+			if f := h.typ.fields[i]; f.width < 32 || f.width > 64 || f.signed || h.field(i) < 0 {
+				g.errorf(t.Pos, "the entry target of table %s must be an unsigned field of 32 to 64 bits", t.Name)
+			} else {
+				info.entrySlot = h.field(i)
+			}
+		}
+	}
 	if d := t.DefaultEntry; d != nil {
 		addAction(d.ActionID)
 		if n, ok := number[d.ActionID]; ok {
 			info.Default = DefaultInfo{Action: n, Args: g.packedArgs(n, d.ActionData, t.Pos), ConstEntry: d.EntryConst}
-			info.inline = len(t.Key) == 0 && info.Profile < 0 && d.ActionConst && d.EntryConst && !t.WithCounters && info.Meter < 0
+			info.inline = len(t.Key) == 0 && info.Profile < 0 && d.ActionConst && d.EntryConst && !t.WithCounters && info.Meter < 0 && info.entrySlot < 0
 		}
 	}
 	for _, e := range t.Entries {

@@ -101,8 +101,10 @@ const (
 	iRegWrite // register imm[a] = b
 	iRandom   // d in a…b
 	iHash     // d = a + calculation imm mod b
-	iCount    // counter imm[a]
-	iMeter    // d = colour of meter imm[a]
+	iWhole    // d = calculation imm
+	iMath     // d = math unit imm of a
+	iCount    // counter imm[a]; b bytes do not count
+	iMeter    // d = colour of meter imm[a]; b is the colour before, in colourBits, and above it the bytes that do not count
 	iClone    // session a, field list b
 	iMirror   // session a, field list b
 	iResubmit // field list a
@@ -149,7 +151,7 @@ var opcodeNames = [opcodes]string{
 	"wext", "wadd", "wsub", "wmul", "wand", "wor", "wxor", "wnot", "wshl", "wshr", "wdiv", "wmod", "wmask", "wsext", "wusat", "wssat",
 	"weq", "wlt", "wle", "wnonzero", "wshift", "elem", "load", "store",
 	"addheader", "addvalid", "removeheader", "copyheader", "headereq", "varbit", "vareq", "push", "pop", "copystack",
-	"regread", "regwrite", "random", "hash", "count", "meter", "clone", "mirror", "resubmit", "recirc", "digest", "truncate", "drop", "dropport", "log", "assert",
+	"regread", "regwrite", "random", "hash", "whole", "math", "count", "meter", "clone", "mirror", "resubmit", "recirc", "digest", "truncate", "drop", "dropport", "log", "assert",
 	"field", "peek", "ori", "shlor", "take", "fields", "takefields", "movs", "shlorread",
 	"extract", "look", "advance", "fail", "jmatch", "vset", "switch", "state", "apply", "verify", "update", "trace",
 }

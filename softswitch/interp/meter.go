@@ -16,9 +16,9 @@ const (
 )
 
 // MeterRates configures a meter, in packets or bytes per second. A burst is the
-// depth of a bucket. The meter is a two-rate three-colour marker (RFC 2698,
-// colour-blind) or, with Single, a single-rate one (RFC 2697): tokens beyond
-// the committed bucket's depth go to the excess bucket.
+// depth of a bucket. The meter is a two-rate three-colour marker (RFC 2698) or,
+// with Single, a single-rate one (RFC 2697): tokens beyond the committed bucket's
+// depth go to the excess bucket.
 type MeterRates struct {
 	CIR, CBurst int64
 	PIR, PBurst int64
@@ -29,7 +29,7 @@ type MeterRates struct {
 // Colors counts the packets and bytes of each colour.
 type Colors [3]Counter
 
-// Meter is one meter. Without a configuration every packet is green.
+// Meter is one meter. Without a configuration every packet keeps its colour.
 type Meter struct {
 	Configured bool
 	Rates      MeterRates
@@ -57,17 +57,18 @@ func (m *Meter) Configure(r MeterRates, now vtime.Time) {
 func (m *Meter) Reset() { *m = Meter{} }
 
 // Execute takes n tokens at time now for a packet of the given bytes, and
-// returns its colour.
-func (m *Meter) Execute(n, bytes uint64, now vtime.Time) uint64 {
-	c := m.colour(n, now)
+// returns its colour. before is the colour that the packet has, which is green for
+// a colour-blind meter.
+func (m *Meter) Execute(n, bytes, before uint64, now vtime.Time) uint64 {
+	c := m.colour(n, before, now)
 	m.Colors[c].Packets++
 	m.Colors[c].Bytes += bytes
 	return c
 }
 
-func (m *Meter) colour(n uint64, now vtime.Time) uint64 {
+func (m *Meter) colour(n, before uint64, now vtime.Time) uint64 {
 	if !m.Configured {
-		return Green
+		return before
 	}
 	passed := uint64(now - m.last)
 	m.last = now
@@ -75,10 +76,10 @@ func (m *Meter) colour(n uint64, now vtime.Time) uint64 {
 	if m.Rates.Single {
 		m.peak.tokens = min(m.peak.tokens+min(over, uint64(m.Rates.EBurst)), uint64(m.Rates.EBurst))
 		switch {
-		case m.committed.tokens >= n:
+		case before == Green && m.committed.tokens >= n:
 			m.committed.tokens -= n
 			return Green
-		case m.peak.tokens >= n:
+		case before != Red && m.peak.tokens >= n:
 			m.peak.tokens -= n
 			return Yellow
 		}
@@ -86,9 +87,9 @@ func (m *Meter) colour(n uint64, now vtime.Time) uint64 {
 	}
 	m.peak.fill(passed, uint64(m.Rates.PIR), uint64(m.Rates.PBurst))
 	switch {
-	case m.peak.tokens < n:
+	case before == Red || m.peak.tokens < n:
 		return Red
-	case m.committed.tokens < n:
+	case before == Yellow || m.committed.tokens < n:
 		m.peak.tokens -= n
 		return Yellow
 	}

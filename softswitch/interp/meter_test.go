@@ -19,7 +19,7 @@ type step struct {
 func runMeter(t *testing.T, m *Meter, steps []step) {
 	t.Helper()
 	for i, s := range steps {
-		if got := m.Execute(s.n, s.n, s.at); got != s.want {
+		if got := m.Execute(s.n, s.n, Green, s.at); got != s.want {
 			t.Errorf("step %d: %d tokens at %v: colour %d, want %d", i, s.n, s.at, got, s.want)
 		}
 	}

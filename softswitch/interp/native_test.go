@@ -129,7 +129,7 @@ func randomNumber(rng *rand.Rand) uint64 {
 // always executes, of which it emits some, and those on several limbs.
 var notRandom = []opcode{iMod, iSSat, iBack,
 	iWExt, iWAdd, iWSub, iWMul, iWAnd, iWOr, iWXor, iWNot, iWShl, iWShr, iWDiv, iWMod, iWMask, iWSext, iWUSat, iWSSat, iWEq, iWLt, iWLe, iWNonZero, iWShift,
-	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iCount, iMeter, iClone, iMirror,
+	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iCount, iMeter, iWhole, iMath, iClone, iMirror,
 	iResubmit, iRecirc, iDigest, iTruncate, iDrop, iDropPort, iLog, iAssert}
 
 // randomProgram returns a program with random instructions. Jumps go forward only.
@@ -165,7 +165,7 @@ func randomProgram(rng *rand.Rand) *Program {
 	n := 5 + rng.IntN(40)
 	end := n
 	for _, kind := range []string{"exact", "lpm", "exact", "exact", "exact"} {
-		info := &TableInfo{Name: kind, Kind: kind, Width: 8, Size: 100, Actions: []int{0}, Profile: -1, Meter: -1, Default: DefaultInfo{Action: -1},
+		info := &TableInfo{Name: kind, Kind: kind, Width: 8, Size: 100, Actions: []int{0}, Profile: -1, Meter: -1, meterSlot: -1, entrySlot: -1, Default: DefaultInfo{Action: -1},
 			Key: []KeyInfo{{Width: 8, Kind: kind}}, number: len(p.Tables)}
 		part := keyPart{slot: variable(), valid: noValid, mask: 0xff}
 		if kind == "lpm" {

@@ -300,7 +300,7 @@ func (n *numbering) define(k known, i int) bool {
 			k[s] = n.fresh(slot(s), most)
 		}
 		if in.op == iApply {
-			if t := n.prog.Tables[in.imm]; t.Meter >= 0 {
+			if t := n.prog.Tables[in.imm]; t.meterSlot >= 0 {
 				k[t.meterSlot] = 0
 			}
 		}

@@ -191,8 +191,10 @@ func (o *optimiser) findFields() {
 	}
 	o.fieldOf = slices.Repeat([]int{-1}, o.n)
 	for _, t := range o.prog.Tables {
-		if t.Meter >= 0 {
-			o.fieldOf[t.meterSlot] = -2 // written where no instruction can be inserted
+		for _, s := range []int{t.meterSlot, t.entrySlot} {
+			if s >= 0 {
+				o.fieldOf[s] = -2 // written where no instruction can be inserted
+			}
 		}
 	}
 	for _, h := range o.order {
@@ -762,8 +764,10 @@ func (o *optimiser) touched() (read, written bitset) {
 		o.atEnd(s, read.add)
 	}
 	for _, t := range o.prog.Tables {
-		if t.Meter >= 0 {
-			written.add(t.meterSlot)
+		for _, s := range []int{t.meterSlot, t.entrySlot} {
+			if s >= 0 {
+				written.add(s)
+			}
 		}
 	}
 	for _, at := range o.prog.fields {

@@ -39,6 +39,7 @@ type Program struct {
 	Tables    []*TableInfo
 	Registers []RegisterInfo
 	Counters  []CounterInfo
+	mathUnits []mathUnit
 	Meters    []MeterInfo
 	Profiles  []ProfileInfo
 	VSets     []VSetInfo
@@ -89,7 +90,7 @@ type Program struct {
 	arch        *architecture
 	guesses     []guess
 
-	errNone, errShort, errStack, errHeader, errTimeout, errArgument int // parser errors
+	errNone, errShort, errStack, errHeader, errTimeout, errArgument, errCounter int // parser errors
 }
 
 // ActionInfo is an action of the program.
@@ -111,7 +112,8 @@ type ParamInfo struct {
 type RegisterInfo struct {
 	Name  string
 	Size  int
-	Width int // bits
+	Width int    // bits
+	Table string // whose entries have the cells; "" for none
 	// Initial is the initial value of every cell; nil is zero.
 	Initial []uint64
 	// Cell i is at State.cells[at+i*step].
@@ -189,13 +191,18 @@ type TableInfo struct {
 	Counters   bool
 	Timeout    bool
 	Meter      int // index of the direct meter, or −1
-	meterSlot  int
+	meterSlot  int // of the meter's result; −1 if actions execute the meter
 	meterMask  uint64
-	number     int
-	parts      []keyPart
-	ranges     []table.Field
-	pcs        []int32 // instructions of action i: hit 2i, miss 2i+1; last: a miss without default action
-	inline     bool    // never applied: the code of its only action replaces it
+	// entrySlot gets the number of the applied entry plus one, or zero for the
+	// default entry; −1 if nothing needs it. actionsCount is true if actions count
+	// with the direct counter.
+	entrySlot    int
+	actionsCount bool
+	number       int
+	parts        []keyPart
+	ranges       []table.Field
+	pcs          []int32 // instructions of action i: hit 2i, miss 2i+1; last: a miss without default action
+	inline       bool    // never applied: the code of its only action replaces it
 }
 
 // KeyInfo is a field of a table's key.
@@ -396,13 +403,14 @@ func (c *compiler) declareObjects() {
 	}
 	prog.errNone, prog.errShort, prog.errStack = prog.Errors["NoError"], prog.Errors["PacketTooShort"], prog.Errors["StackOutOfBounds"]
 	prog.errHeader, prog.errTimeout, prog.errArgument = prog.Errors["HeaderTooShort"], prog.Errors["ParserTimeout"], prog.Errors["ParserInvalidArgument"]
+	prog.errCounter = prog.Errors["CounterRange"] // of TNA
 	for _, r := range p.RegisterArrays {
 		once(c.registers, "register array", r.Name, r.Pos, len(prog.Registers))
 		if r.Size < 0 || r.Width < 0 || r.Width > 1<<16 || r.Size > maxCells/max(1, (r.Width+63)/64) {
 			c.errorf(r.Pos, "register array %s has %d cells of %d bits; it may have %d cells of 64", r.Name, r.Size, r.Width, maxCells)
 			continue
 		}
-		info := RegisterInfo{Name: r.Name, Size: r.Size, Width: r.Width}
+		info := RegisterInfo{Name: r.Name, Size: r.Size, Width: r.Width, Table: r.Binding}
 		if r.Initial != "" {
 			v := c.hex(r.Initial, r.Pos)
 			if v.Sign() < 0 || v.BitLen() > r.Width {

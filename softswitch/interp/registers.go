@@ -22,6 +22,13 @@ func (r *Register) Cell(i int) []uint64 {
 // Reset sets all cells to their initial value.
 func (r *Register) Reset() {
 	for i := range r.Info.Size {
+		r.resetCell(i)
+	}
+}
+
+// resetCell sets a cell to its initial value, if the array has it.
+func (r *Register) resetCell(i int) {
+	if i < r.Info.Size {
 		cell := r.Cell(i)
 		clear(cell)
 		copy(cell, r.Info.Initial)

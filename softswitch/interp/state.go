@@ -67,11 +67,35 @@ func NewState(p *Program, seed uint64) *State {
 		s.tables[i].init(p, t)
 		s.Tables = append(s.Tables, &s.tables[i])
 	}
+	s.bindDirect()
 	s.memos = make([]hashMemo, len(p.calcs))
 	for i := range s.memos {
 		s.memos[i].rng = &s.rng
 	}
 	return s
+}
+
+// bindDirect connects arrays of table entries with their tables.
+func (s *State) bindDirect() {
+	byName := map[string]*Table{}
+	for _, t := range s.Tables {
+		byName[t.Info.Name] = t
+	}
+	for i := range s.Counters {
+		if k := &s.Counters[i]; k.Info.Direct {
+			k.table = byName[k.Info.Table]
+		}
+	}
+	for i := range s.Meters {
+		if m := &s.Meters[i]; m.Info.Direct {
+			m.table = byName[m.Info.Table]
+		}
+	}
+	for _, r := range s.Registers {
+		if t := byName[r.Info.Table]; t != nil {
+			t.registers = append(t.registers, r)
+		}
+	}
 }
 
 // Seed restarts the random numbers, as in NewState.
@@ -88,6 +112,21 @@ type Counter struct{ Packets, Bytes uint64 }
 type CounterArray struct {
 	Info  *CounterInfo
 	Cells []Counter
+	table *Table // of direct counters
+}
+
+// cell returns a counter, or that of an entry by the value of the table's entry
+// target. It returns nil beyond the end.
+func (a *CounterArray) cell(i uint64) *Counter {
+	switch {
+	case a.table != nil:
+		if x := a.table.extensionOf(i); x != nil {
+			return &x.Counter
+		}
+	case i < uint64(len(a.Cells)):
+		return &a.Cells[i]
+	}
+	return nil
 }
 
 // MeterArray is an array of meters. Direct meters are in the entries of their
@@ -95,6 +134,20 @@ type CounterArray struct {
 type MeterArray struct {
 	Info  *MeterInfo
 	Cells []Meter
+	table *Table // of direct meters
+}
+
+// cell is CounterArray.cell for meters.
+func (a *MeterArray) cell(i uint64) *Meter {
+	switch {
+	case a.table != nil:
+		if x := a.table.extensionOf(i); x != nil {
+			return &x.Meter
+		}
+	case i < uint64(len(a.Cells)):
+		return &a.Cells[i]
+	}
+	return nil
 }
 
 // VSet is a parser value set.
@@ -161,12 +214,12 @@ type Table struct {
 	recordOf []uint32
 	free     []uint32
 	def      Entry
-	hitPC    []int32 // by action
-	missPC   []int32
+	pcs      []int32 // of action i: after a hit 2i, after a miss 2i+1; −1 for none
 	// extras is true if entries have extensions. heavy is true if applying needs
 	// them: direct meters, an action profile. Counters and ageing need only hot.
 	extras, heavy, counts bool
 	hot                   []*[hotChunk]Hot // by entry, with extras
+	registers             []*Register      // of the entries
 }
 
 // Entry is an entry of a table, or its default.
@@ -247,18 +300,15 @@ func (t *Table) init(p *Program, info *TableInfo) {
 	if info.Kind == "ternary" || info.Kind == "range" {
 		t.argsAt *= 2
 	}
-	t.hitPC, t.missPC = make([]int32, len(p.Actions)), make([]int32, len(p.Actions))
-	for i := range t.hitPC {
-		t.hitPC[i], t.missPC[i] = -1, -1
-	}
+	t.pcs = slices.Repeat([]int32{-1}, 2*len(p.Actions))
 	if !info.inline {
 		for i, a := range info.Actions {
-			t.hitPC[a], t.missPC[a] = info.pcs[2*i], info.pcs[2*i+1]
+			copy(t.pcs[2*a:], info.pcs[2*i:2*i+2])
 		}
 	}
-	t.counts = info.Counters
-	t.heavy = info.Meter >= 0 || info.Profile >= 0
-	t.extras = t.heavy || t.counts || info.Timeout
+	t.counts = info.Counters && !info.actionsCount
+	t.heavy = info.Meter >= 0 || info.Profile >= 0 || info.entrySlot >= 0
+	t.extras = t.heavy || info.Counters || info.Timeout
 	t.records = newRecords(p.argsOf(info))
 	t.missed = make([]uint64, t.records.stride)
 	t.quicken()
@@ -314,6 +364,18 @@ func (t *Table) Extend(id uint32) *Extension {
 		e.Ext = NewExtension()
 	}
 	return e.Ext
+}
+
+// extensionOf returns the extension of an entry by the value of the table's entry
+// target, or nil.
+func (t *Table) extensionOf(n uint64) *Extension {
+	switch {
+	case n == 0:
+		return t.def.Ext
+	case n <= uint64(len(t.entries)):
+		return t.entries[n-1].Ext
+	}
+	return nil
 }
 
 // Find returns the number of the entry with exactly this match.
@@ -380,6 +442,9 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 		e.Ext = &Extension{Hot: t.hotOf(id)}
 		*e.Ext.Hot = Hot{}
 	}
+	for _, r := range t.registers {
+		r.resetCell(int(id) + 1)
+	}
 	t.SetAction(id, action, args)
 	t.index.Insert(m, id)
 	return id
@@ -391,7 +456,7 @@ const directBits = 12
 
 // simple reports whether packets change nothing in the entries of a table.
 func (t *TableInfo) simple() bool {
-	return !t.Counters && !t.Timeout && t.Meter < 0 && t.Profile < 0
+	return !t.Counters && !t.Timeout && t.Meter < 0 && t.Profile < 0 && t.entrySlot < 0
 }
 
 // isKeyless reports whether a simple table always applies its default entry.
@@ -448,7 +513,7 @@ func (t *Table) SetAction(id uint32, action int, args []uint64) {
 	e := &t.entries[id]
 	e.action, e.pc = int32(action), -1
 	if action >= 0 {
-		e.pc = t.hitPC[action]
+		e.pc = t.pcs[2*action]
 	}
 	t.setRecord(id, e.pc, args)
 	if len(e.limbs) != t.argsAt+len(args) {
@@ -484,7 +549,7 @@ func (t *Table) SetDefault(action int, args []uint64) {
 	switch {
 	case t.Info.inline:
 	case action >= 0:
-		t.def.pc = t.missPC[action]
+		t.def.pc = t.pcs[2*action+1]
 	default:
 		t.def.pc = t.Info.pcs[len(t.Info.pcs)-1]
 	}

@@ -82,7 +82,7 @@ func (m *Machine) TofinoError() uint64 {
 		return 0
 	case p.errShort, p.errHeader:
 		return tofinoPartialHdr
-	case p.errStack, p.errArgument:
+	case p.errStack, p.errArgument, p.errCounter:
 		return tofinoCtrRange
 	case p.errTimeout:
 		return tofinoTimeout

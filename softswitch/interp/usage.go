@@ -52,6 +52,9 @@ func (c *compiler) findUses() {
 					}
 				}
 			}
+			if t.EntryTarget != nil {
+				c.useField(*t.EntryTarget, u|useWrite, t.Pos)
+			}
 			for _, id := range t.ActionIDs {
 				c.useAction(id, u)
 			}
@@ -168,7 +171,7 @@ func (c *compiler) useAction(id int, u use) {
 func (c *compiler) usePrimitive(p *bmv2json.Primitive, u use) {
 	for i, v := range p.Parameters {
 		w := u
-		if i == 0 || p.Op == "execute_meter" {
+		if i == 0 || p.Op == "execute_meter" || p.Op == "execute_meter_aware" {
 			w |= useWrite
 		}
 		c.useValue(v, w)

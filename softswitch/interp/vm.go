@@ -421,15 +421,24 @@ func (m *Machine) step(in *instr, pc int) int {
 			size = 1
 		}
 		f[in.d] = f[in.a] + m.hash(int(in.imm))%size
+	case iWhole:
+		f[in.d] = m.hash(int(in.imm))
+	case iMath:
+		f[in.d] = m.prog.mathUnits[in.imm].execute(f[in.a])
 	case iCount:
-		if cells := m.state.Counters[in.imm].Cells; f[in.a] < uint64(len(cells)) {
-			c := &cells[f[in.a]]
+		if c := m.state.Counters[in.imm].cell(f[in.a]); c != nil {
 			c.Packets++
-			c.Bytes += f[m.prog.sys+sysIngressLen]
+			c.Bytes += m.lengthWithout(f[in.b])
 		}
 	case iMeter:
-		if a := &m.state.Meters[in.imm]; f[in.a] < uint64(len(a.Cells)) {
-			f[in.d] = a.Cells[f[in.a]].Execute(m.units(a.Info), f[m.prog.sys+sysIngressLen], m.Now)
+		a := &m.state.Meters[in.imm]
+		if c := a.cell(f[in.a]); c != nil {
+			bytes := m.lengthWithout(f[in.b] >> colourBits)
+			n := uint64(1)
+			if a.Info.Bytes {
+				n = bytes
+			}
+			f[in.d] = c.Execute(n, bytes, min(f[in.b]&(1<<colourBits-1), Red), m.Now)
 		}
 	case iClone:
 		m.Ask.Any, m.Ask.Clone = true, true
@@ -610,6 +619,12 @@ func (m *Machine) fail(text string) {
 }
 
 // units returns the units that a meter counts for the packet.
+// lengthWithout returns the packet's length without some bytes.
+func (m *Machine) lengthWithout(bytes uint64) uint64 {
+	n := m.f[m.prog.sys+sysIngressLen]
+	return n - min(n, bytes)
+}
+
 func (m *Machine) units(info *MeterInfo) uint64 {
 	if info.Bytes {
 		return m.f[m.prog.sys+sysIngressLen]

@@ -132,6 +132,9 @@ func (d *device) isOriginal(bt *boundTable, e *interp.Entry) bool {
 // by name, up to the smaller size.
 func (d *device) copyArrays(old *device) {
 	for _, r := range old.state.Registers {
+		if r.Info.Table != "" {
+			continue // the entries have other numbers now
+		}
 		for _, n := range d.state.Registers {
 			if n.Info.Name == r.Info.Name && n.Info.Width == r.Info.Width {
 				for i := range min(n.Info.Size, r.Info.Size) {

@@ -2,8 +2,9 @@
 
 // The frame of the tests of single constructs. A packet begins with the header
 // h, which ingress changes and egress does not. It leaves by port 2. A test
-// defines macros before this text: LOCALS and APPLY of ingress, STATE of its
-// parser, DEPARSE of its deparser.
+// defines macros before this text: LOCALS and APPLY of ingress; PARSER, the locals
+// of its parser, STATE, the end of the first state, and STATES; DEPARSE and SENT,
+// the locals, of its deparser; TYPES.
 #include <core.p4>
 #include <tna.p4>
 
@@ -15,6 +16,18 @@ struct empty_t { }
 struct pair_t { bit<32> lo; bit<32> hi; }
 struct small_t { bit<8> one; bit<8> two; }
 
+#ifndef TYPES
+#define TYPES
+#endif
+#ifndef PARSER
+#define PARSER
+#endif
+#ifndef STATES
+#define STATES
+#endif
+#ifndef SENT
+#define SENT
+#endif
 #ifndef LOCALS
 #define LOCALS
 #endif
@@ -28,7 +41,10 @@ struct small_t { bit<8> one; bit<8> two; }
 #define DEPARSE
 #endif
 
+TYPES
+
 parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
+    PARSER
     state start {
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
@@ -43,6 +59,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta, o
         packet.extract(hdr.g);
         transition accept;
     }
+    STATES
 }
 
 control Ingress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic,
@@ -59,6 +76,7 @@ control Ingress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic
 control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
                         in ingress_intrinsic_metadata_for_deparser_t ig_intr_md_for_dprsr) {
     Checksum() checksum;
+    SENT
     apply {
         DEPARSE
         packet.emit(hdr);
