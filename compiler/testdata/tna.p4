@@ -222,4 +222,4 @@ EGRESS_DEPARSER { apply { packet.emit(hdr); } }
 SWITCH
 ---
 // Name: the architecture of Tofino 2
-# /* ERROR include "t2na.p4 is not supported: it is the architecture of Tofino 2; tna.p4 is that of Tofino 1" */include <t2na.p4>
+#include /* ERROR include "t2na.p4 is not supported: it is the architecture of Tofino 2; tna.p4 is that of Tofino 1" */ <t2na.p4>
