@@ -172,7 +172,7 @@ func (r *Result) preprocess(opts Options, text string, rep *source.Reporter) boo
 	}
 	includes := opts.Open
 	if includes == nil {
-		includes = readInclude
+		includes = ReadIncluded
 	}
 	for {
 		file := r.Set.Add(opts.File, text)
@@ -227,16 +227,23 @@ func readFile(name string) (string, error) {
 	return string(b), err
 }
 
-// readInclude reads an included file. It opens only regular files: a pipe may
-// never deliver data, a device never end.
-func readInclude(name string) (string, error) {
-	switch i, err := os.Stat(name); {
+// ReadIncluded reads a file that a program names, as Compile does. It opens only
+// regular files: a pipe may never deliver data, a device never end. A link must lead to a file of which
+// the name, too, is that of a P4 file: messages quote its lines.
+func ReadIncluded(name string) (string, error) {
+	file, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", err
+	}
+	switch i, err := os.Stat(file); {
 	case err != nil:
 		return "", err
 	case !i.Mode().IsRegular():
 		return "", preproc.ErrNotRegular
+	case !preproc.Included(name), !preproc.Included(filepath.ToSlash(file)):
+		return "", preproc.ErrLink
 	}
-	return readFile(name)
+	return readFile(file)
 }
 
 // cause returns a file error without its operation and path.

@@ -63,6 +63,8 @@ var order = []construct{
 		packets: []string{"01 00 0000 00000000 > 07 04 0000 00000000"}},
 	{name: "an element at an index in itself", body: "apply { hdr.s[0] = { 0 }; hdr.s[1] = { 1 }; hdr.s[hdr.s[0].v] = { 1 }; hdr.s[hdr.s[1].v].v = 7; }",
 		packets: []string{"00 00 0000 00000000 > 00 00 0000 00000000 01 07"}},
+	{name: "a header of several fields at an index in itself", top: "void f(inout y_t y) { y = { 5, 6, 7 }; }", body: "apply { y_t[3] s; s[2] = { 2, 0, 0 }; s[s[2].isValid() ? s[2].n : 1] = { 1, 8, 9 }; hdr.h.a = s[2].n ++ s[2].m; hdr.h.c = s[2].w; s[0].setInvalid(); s[s[0].isValid() ? 4w2 : 0] = { 3, 4, 0x1234 }; if (s[0].isValid()) { hdr.h.b = s[0].n ++ s[0].m; } s[1] = { 1, 1, 1 }; f(s[s[1].n]); hdr.h.d = s[1].n ++ s[1].m ++ s[1].w ++ 8w0; }",
+		packets: []string{"00 00 0000 00000000 > 18 34 0009 56000700"}},
 	{name: "named arguments are copied out in the order of the call", top: "void f(out bit<8> x, inout bit<8> y, inout bit<8> z) { x = 1; y = 2; z = 3; } control c(out bit<8> x, inout bit<8> y) { apply { x = 1; y = 2; } }",
 		body:    "c() once; c() twice; action a(inout bit<8> x, inout bit<8> y) { x = 5; y = 6; } apply { f(z = hdr.h.a, y = hdr.h.a, x = hdr.h.a); f(y = hdr.h.b, x = hdr.h.d[7:0], z = hdr.h.b); once.apply(y = hdr.h.c[7:0], x = hdr.h.c[7:0]); twice.apply(y = hdr.h.d[15:8], x = hdr.h.d[15:8]); twice.apply(x = hdr.h.d[23:16], y = hdr.h.d[23:16]); a(y = hdr.h.d[31:24], x = hdr.h.d[31:24]); }",
 		packets: []string{"00 00 0000 00000000 > 01 03 0001 05020101"}},

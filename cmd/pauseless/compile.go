@@ -16,7 +16,6 @@ import (
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/p4c"
 	"github.com/pauseless/pauseless/compiler/p4info"
-	"github.com/pauseless/pauseless/compiler/preproc"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -150,8 +149,12 @@ func reportDiagnostics(cmd *cobra.Command, f *compileFlags, file string, list di
 					return text
 				}
 			}
-			if name != file && !preproc.Included(name) { // as #line says
-				return nil
+			if name != file { // as #line says
+				text, err := compiler.ReadIncluded(name)
+				if err != nil {
+					return nil
+				}
+				return []byte(text)
 			}
 			text, err := infile.Read(name)
 			if err != nil {

@@ -125,13 +125,26 @@ func read(name, text string) ([]item, *source.Reporter) {
 	}
 }
 
-// balanced reports brackets without a partner. With conditionals it reports
+// balanced reports brackets that nest too deep, and those without a partner. With conditionals it reports
 // none, because the partner may be in another branch.
 func balanced(items []item, rep *source.Reporter) {
 	if rep.Failed() {
 		return
 	}
 	var stack []*item
+	depth := 0
+	for i := range items {
+		switch it := &items[i]; {
+		case it.kind != token:
+		case it.tok == syntax.LParen, it.tok == syntax.LBracket, it.tok == syntax.LBrace:
+			if depth++; depth > syntax.MaxNesting {
+				rep.Errorf(it.pos, syntax.CodeNesting, "the text nests deeper than %d brackets", syntax.MaxNesting)
+				return
+			}
+		case depth > 0 && closers[it.tok] != 0:
+			depth--
+		}
+	}
 	for i := range items {
 		it := &items[i]
 		if it.kind == directive && strings.HasPrefix(strings.TrimLeft(it.text[1:], " \t"), "if") {

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/compiler/checktest"
+	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
 var tests = []struct{ name, text, want string }{
@@ -96,6 +98,24 @@ func TestErrors(t *testing.T) {
 		if got, list := Source("t.p4", []byte(text)); got != nil || list.Error() != want {
 			t.Errorf("%s: got %q, %v", text, got, list)
 		}
+	}
+}
+
+// A text that nests deep ends with an error, in time that grows with its size.
+func TestNesting(t *testing.T) {
+	for name, text := range map[string]string{
+		"blocks":            strings.Repeat("{", 500_000) + strings.Repeat("}", 500_000),
+		"open blocks":       "#if A\n#endif\n" + strings.Repeat("control c() {\n", 100_000),
+		"parentheses":       "x = " + strings.Repeat("(", 500_000) + strings.Repeat(")", 500_000),
+		"blocks one by one": strings.Repeat("{ ", 1001) + strings.Repeat("} ", 1001),
+	} {
+		if got, list := Source("t.p4", []byte(text)); got != nil || len(list) != 1 || list[0].Code != syntax.CodeNesting {
+			t.Errorf("%s: %d bytes, %.200v", name, len(got), list)
+		}
+	}
+	flat := strings.Repeat("{ ", 1000) + strings.Repeat("} ", 1000)
+	if _, list := Source("t.p4", []byte(flat)); list != nil {
+		t.Errorf("1000 blocks: %v", list)
 	}
 }
 

@@ -11,7 +11,30 @@ func (l *lowerer) assign(dst, src value) {
 	if l.overlaps(dst, src) {
 		src = l.copyOf(src)
 	}
+	if _, simple := dst.(scalar); !simple && indexMoves(dst) {
+		dst = l.fixed(dst)
+	}
 	l.guarded(dst, func() { l.move(dst, src) })
+}
+
+// indexMoves reports whether assigning the parts of dst one after the other
+// could change an index in dst, which all parts share.
+func indexMoves(dst value) bool {
+	moves := false
+	mapIndices(dst, func(x ir.Expr, _ int) ir.Expr {
+		switch x.(type) {
+		case *ir.Const, *ir.VarRef: // no part of a header
+		default:
+			moves = true
+		}
+		return x
+	})
+	if d, ok := dst.(element); ok {
+		to := newPlaces()
+		to.add(d.array)
+		moves = moves || to.reads(scalar{d.index})
+	}
+	return moves
 }
 
 // move assigns src to dst. Assigning a part of dst must not change src.

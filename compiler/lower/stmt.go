@@ -214,7 +214,7 @@ func (l *lowerer) labelled(name string, do func(to *label)) {
 	l.emit(&ir.Block{Base: l.at(), Label: to.ir, Body: body})
 }
 
-// dropLastLeave takes away a leave that has nowhere to go but on.
+// dropLastLeave removes a trailing jump to the label that follows.
 func dropLastLeave(list []ir.Stmt, to *ir.Label) []ir.Stmt {
 	if n := len(list); n > 0 {
 		switch s := list[n-1].(type) {

@@ -383,8 +383,12 @@ var included = []string{".p4", ".p4i", ".p4inc", ".h", ".inc", ".def"}
 // Included reports whether a program may include a file of this name.
 func Included(name string) bool { return slices.Contains(included, path.Ext(name)) }
 
-// ErrNotRegular is the error of Options.Open for a pipe or device.
-var ErrNotRegular = errors.New("it is not a regular file")
+// Errors of Options.Open that end the search: for a pipe or device, and for a
+// link to a file that may not be included.
+var (
+	ErrNotRegular = errors.New("it is not a regular file")
+	ErrLink       = errors.New("it is a link to a file of which the name does not end in " + strings.Join(included, ", "))
+)
 
 // find returns the file with the given name, or reports an error.
 func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos) *source.File {
@@ -418,7 +422,7 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 		switch {
 		case err == nil:
 			return p.add(full, text, pos)
-		case errors.Is(err, ErrNotRegular):
+		case errors.Is(err, ErrNotRegular), errors.Is(err, ErrLink):
 			p.rep.Errorf(pos, CodeInclude, "%s is not included: %v", full, err)
 			return nil
 		}

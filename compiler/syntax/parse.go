@@ -6,7 +6,6 @@
 // The grammar depends on which names are types: (T) -x is a cast or a
 // subtraction, a < b > (c) a call or two comparisons. The parser therefore
 // records for each declared name whether it is a type.
-// else about them.
 package syntax
 
 import (
@@ -22,9 +21,9 @@ const (
 )
 
 // Limits on the shape of a program. Later passes recurse over the tree and
-// rely on them.
+// rely on them; the formatter has the first, too.
 const (
-	maxNesting = 1000 // of blocks, parentheses and types
+	MaxNesting = 1000 // of blocks, parentheses and types
 	maxHeight  = 2000 // of an expression's tree
 )
 
@@ -148,8 +147,8 @@ func (p *parser) errorHere(format string, args ...any) {
 
 // enter increments the nesting depth. The caller defers or calls leave.
 func (p *parser) enter() {
-	if p.depth++; p.depth > maxNesting {
-		p.failAt(p.tok.Pos, CodeNesting, "the program nests deeper than %d", maxNesting)
+	if p.depth++; p.depth > MaxNesting {
+		p.failAt(p.tok.Pos, CodeNesting, "the program nests deeper than %d", MaxNesting)
 	}
 }
 

@@ -140,13 +140,10 @@ func (c *Checker) match(y, z *operand) bool {
 func (c *Checker) convertInt(x *operand, t *Bits) {
 	x.typ = t
 	if v, ok := x.val.(IntValue); ok {
-		if !Fits(v.Int, t) {
-			// -1 as bit<8> is common and clear. 256 is an error.
-			if neg := v.Sign() < 0 && !t.Signed; !neg {
-				c.warnf(x.pos(), CodeOverflow, "%v does not fit %v", v.Int, t)
-			} else if new(big.Int).Not(v.Int).BitLen() >= max(t.Width, 1) {
-				c.warnf(x.pos(), CodeOverflow, "%v does not fit %v", v.Int, t)
-			}
+		// -1 to -2^(W-1) as bit<W> are common and clear.
+		twos := v.Sign() < 0 && !t.Signed && new(big.Int).Not(v.Int).BitLen() < max(t.Width, 1)
+		if !Fits(v.Int, t) && !twos {
+			c.warnf(x.pos(), CodeOverflow, "%v does not fit %v", v.Int, t)
 		}
 		x.val = IntValue{Wrap(v.Int, t)}
 	}
