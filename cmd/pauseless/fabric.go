@@ -7,23 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"path/filepath"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/cc"
-	"github.com/pauseless/pauseless/fabric/roce"
-	"github.com/pauseless/pauseless/gen"
-	"github.com/pauseless/pauseless/internal/diag"
-	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/outfile"
-	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/hpcc"
-	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -86,9 +77,9 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if f.output != "table" && f.output != "json" {
 		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
 	}
-	s, dialect, err := f.scenario(cmd, args)
+	s, from, err := f.scenario(cmd, args)
 	if err == nil {
-		err = checkFiles(append(args, f.topology, f.flows, f.config), f.record, f.trace, f.fct, f.pfc)
+		err = checkFiles(append(args, from.read...), append(from.written(), f.record, f.trace, f.fct, f.pfc)...)
 	}
 	if err != nil {
 		return err
@@ -102,9 +93,14 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	var watch peaks
 	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read}
 	var rec recording
+	var follow []func(scenario.Start) scenario.Follower
 	if f.record != "" || f.trace != "" {
-		o.Follow = rec.follow
+		follow = append(follow, rec.follow)
 	}
+	if from.recorder != nil {
+		follow = append(follow, func(scenario.Start) scenario.Follower { return from.recorder })
+	}
+	o.Follow = together(follow)
 	runs, runErr := runScenario(cmd.Context(), s, o, stderr)
 	if len(runs) == 0 {
 		return runErr
@@ -112,7 +108,7 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if runErr == nil {
 		runErr = stuckIn(runs)
 	}
-	err = errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, dialect))
+	err = errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, from))
 	if f.output == "table" {
 		watch.print(cmd.OutOrStdout(), s)
 	}
@@ -120,157 +116,38 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // scenario returns the scenario of the command line: a file, or another
-// simulator's files.
-func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Scenario, hpcc.Dialect, error) {
+// simulator's files, and then what is to be written in their formats.
+func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Scenario, *imported, error) {
 	files := f.topology != "" || f.flows != "" || f.config != ""
 	switch {
 	case len(args) == 1 && !files:
 		if f.profile != "" || f.target != "" || f.algorithm != "" || f.fct != "" || f.pfc != "" {
-			return nil, 0, usageErrorf(cmd, "--profile, --target, --cc, --fct and --pfc need --topology and --flows; a scenario file has keys for these")
+			return nil, nil, usageErrorf(cmd, "--profile, --target, --cc, --fct and --pfc need --topology and --flows; a scenario file has keys for these")
 		}
 		s, err := scenario.Read(args[0])
-		return s, 0, err
+		switch kind := hpcc.KindOf(args[0]); {
+		case errors.Is(err, fs.ErrNotExist):
+			err = fmt.Errorf("no file %s: `fabric run` takes a scenario in YAML (`pauseless exp list` lists built-in experiments, which `pauseless exp run NAME` runs), or --topology and --flows", args[0])
+		case err != nil && kind != "":
+			err = usageErrorf(cmd, "%s is not a scenario, but looks like HPCC's or ConWeave's %s: give it as --%s", args[0], map[string]string{"config": "configuration", "topology": "topology", "flows": "flow file"}[kind], kind)
+		}
+		return s, new(imported), err
 	case len(args) == 0 && files:
 		return f.imported(cmd)
 	}
-	return nil, 0, usageErrorf(cmd, "want one scenario file, or --topology and --flows")
+	return nil, nil, usageErrorf(cmd, "want one scenario file, or --topology and --flows")
 }
 
-// imported makes a scenario from another simulator's files.
-func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, hpcc.Dialect, error) {
-	c := &hpcc.Config{Hosts: roce.Defaults(), Switch: topo.NewSpec().Switch}
-	if f.config != "" {
-		var err error
-		if c, err = hpcc.ReadConfig(f.config); err != nil {
-			return nil, 0, err
-		}
-		diag.Print(cmd.ErrOrStderr(), c.Warnings, nil)
-	}
-	// Names in the configuration are relative to the working directory, as in
-	// the simulator.
-	topologyFile, flowFile := cmp.Or(f.topology, c.TopologyFile), cmp.Or(f.flows, c.FlowFile)
-	if topologyFile == "" || flowFile == "" {
-		return nil, 0, usageErrorf(cmd, "want both --topology and --flows, or a --config that names them")
-	}
-	if f.algorithm != "" || c.Hosts.CC.Algorithm == "" {
-		c.Hosts.CC.Algorithm = cmp.Or(f.algorithm, "dcqcn")
-	}
-	if _, err := c.Hosts.Check(); err != nil {
-		return nil, 0, err
-	}
-	t, err := readTopology(topologyFile, c.Switch)
-	if err != nil {
-		return nil, 0, err
-	}
-	if f.config != "" {
-		c.Fit(t.Links[t.Nodes[t.Hosts()[0]].Ports[0].Link].Rate)
-	}
-	flows, dialect, err := hpcc.ReadFlows(flowFile, t)
-	if err != nil {
-		return nil, 0, err
-	}
-	p, err := program.Load(cmp.Or(f.profile, c.Profile, "ecmp"))
-	if err != nil {
-		return nil, 0, err
-	}
-	kit, err := c.Hosts.CC.Kit(vtime.Gbps)
-	if err != nil {
-		return nil, 0, err
-	}
-	switch kit.Telemetry {
-	case cc.INT:
-		p.Choose("int", "on")
-	case cc.Digest:
-		p.Choose("int", "pint")
-	}
-	hpcc.SamePaths(t, flows, kit.Telemetry)
-	mark(p, c, t)
-	if p.Base == "conweave" {
-		own := maps.Clone(p.Set) // of --profile
-		maps.Copy(p.Set, c.Set)
-		maps.Copy(p.Set, own)
-		p.Sizes.Flows = 1 << 15 // the simulator has a row for each flow
-		for i := range flows {
-			flows[i].Wire[0] = 0 // leaves choose the path of data, and distinguish flows by their ports
-		}
-	}
-	if step := c.Hosts.CC.PINT.Step; step != 0 && kit.Telemetry == cc.Digest {
-		p.Set["pint.step"] = fmt.Sprint(step)
-	}
-	if err := t.CheckBuffer(); err != nil && p.Choice("pfc") != "emulated" {
-		return nil, 0, fmt.Errorf("%s: %w", topologyFile, err)
-	}
-	s, err := scenario.New(filepath.Base(flowFile), t, p, flows, c.Hosts, c.Stop)
-	if err != nil {
-		return nil, 0, err
-	}
-	if c.Seed != 0 {
-		s.Seeds = []uint64{c.Seed}
-	}
-	if f.target != "" {
-		if err := s.On(f.target); err != nil {
-			return nil, 0, usageErrorf(cmd, "--target: %v", err)
-		}
-	}
-	if c.LinkDown != nil {
-		fault, err := c.LinkDown.Fault(t)
-		if err != nil {
-			return nil, 0, err
-		}
-		s.Cases()[0].Faults = []fabric.Fault{fault}
-	}
-	return s, dialect, nil
-}
-
-// readTopology reads a YAML topology, one for Mininet, or one in the HPCC format.
-func readTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
-	switch filepath.Ext(name) {
-	case ".yaml", ".yml", ".json":
-		return topo.Read(name)
-	}
-	return hpcc.ReadTopology(name, sw)
-}
-
-// mark sets the profile's marking thresholds to those of the configuration, for
-// every link rate of the network that the configuration has thresholds for.
-func mark(p *gen.Profile, c *hpcc.Config, t *topo.Topology) {
-	if p.Set == nil {
-		p.Set = make(map[string]string)
-	}
-	rates := make(map[vtime.Rate]hpcc.Mark)
-	for i := range t.Links {
-		rate := t.Links[i].Rate
-		if m, ok := c.MarkFor(rate); ok {
-			rates[rate] = m
-		}
-	}
-	for rate, m := range rates {
-		at := ""
-		if len(rates) > 1 {
-			at = "@" + rate.String()
-		}
-		if p.Units.Depth == manifest.Cells80 {
-			m = m.InCells(c.Hosts.MTU)
-		}
-		p.Set["red.kmin"+at], p.Set["red.kmax"+at], p.Set["red.pmax"+at] = m.KMin.String(), m.KMax.String(), fmt.Sprint(m.PMax)
-	}
-}
-
-// write prints the results and writes the files that the flags name, all of those
-// that it can write.
-func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []*result.Run, dialect hpcc.Dialect) error {
+// write prints the results and writes the files that the flags and an imported
+// configuration name, all of those that it can write.
+func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []*result.Run, from *imported) error {
 	last, show := runs[len(runs)-1], result.Table
 	if f.output == "json" {
 		show = result.WriteJSON
 	}
 	err := show(out, runs)
-	if f.fct != "" {
-		err = errors.Join(err, writeFile(f.fct, func(w io.Writer) error {
-			return hpcc.WriteFCT(w, s.Cases()[0].Net(), last.Raw.Flows, s.Hosts.MTU, dialect)
-		}))
-	}
-	if f.pfc != "" {
-		err = errors.Join(err, writeFile(f.pfc, func(w io.Writer) error { return hpcc.WritePFC(w, s.Cases()[0].Net(), last.Raw.Pauses, dialect) }))
+	for _, o := range from.outputs {
+		err = errors.Join(err, writeFile(o.File, func(w io.Writer) error { return from.output(w, o.Kind, s, last.Raw) }))
 	}
 	if f.dir != "" {
 		path, werr := writeResults(f.dir, cmp.Or(s.Summary, s.Name), runs)

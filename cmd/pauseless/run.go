@@ -152,12 +152,18 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 	})
 }
 
-// stuckIn returns an error that names the first flow that could not proceed,
-// or nil.
+// stuckIn returns an error that names the first flow that could not proceed, or
+// else the first run that left judged flows, or nil.
 func stuckIn(runs []*result.Run) error {
 	for _, r := range runs {
 		if n := len(r.Stuck); n > 0 {
 			return stuckError{fmt.Sprintf("%s, seed %d ended at %.2f ms: %d flows cannot proceed: %s", r.Label(), r.Seed, r.Summary.EndUS/1000, n, r.Stuck[0].String())}
+		}
+	}
+	for _, r := range runs {
+		if left := r.Summary.Flows - r.Summary.Finished; r.Cut && left > 0 {
+			return stuckError{fmt.Sprintf("%s, seed %d was cut off at %.2f ms: %d of %d judged flows had not ended; raise until (SIMULATOR_STOP_TIME or FLOWGEN_STOP_TIME in a simulator's configuration)",
+				r.Label(), r.Seed, r.Summary.EndUS/1000, left, r.Summary.Flows)}
 		}
 	}
 	return nil

@@ -33,6 +33,9 @@ type Options struct {
 	// the host's name. DRILL, which stores the best path to a leaf, respects only a
 	// limit of one.
 	Paths map[string]int
+	// Partial leaves out the routes to leaves that no path leads to; otherwise these
+	// are an error.
+	Partial bool
 	// Scale is the factor by which the network is slower than its topology; zero
 	// means 1.
 	Scale int64

@@ -23,13 +23,16 @@ func (b *builder) findNextHops() error {
 			continue
 		}
 		here := own[leaf]
-		if here < 0 {
+		switch {
+		case here < 0 && b.options.Partial:
+			continue
+		case here < 0:
 			return fmt.Errorf("no path leads to %s", b.topo.Nodes[leaf].Name)
 		}
 		w := &b.nextHops[i]
 		for p := 1; p <= len(b.node.Ports); p++ {
 			distance := b.distances[b.node.Ports[p-1].Peer]
-			if distance == nil || distance[leaf] != here-1 {
+			if distance == nil || distance[leaf] != here-1 || b.topo.Links[b.node.Ports[p-1].Link].Unused {
 				continue
 			}
 			if w.count > 0 && p != w.first+w.count {
@@ -83,7 +86,7 @@ func distances(t *topo.Topology, from int) []int {
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		for _, p := range t.Nodes[at].Ports {
-			if t.Nodes[p.Peer].Kind == topo.Switch && d[p.Peer] < 0 {
+			if t.Nodes[p.Peer].Kind == topo.Switch && d[p.Peer] < 0 && !t.Links[p.Link].Unused {
 				d[p.Peer] = d[at] + 1
 				queue = append(queue, p.Peer)
 			}

@@ -3,6 +3,8 @@
 package cc
 
 import (
+	"math"
+
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -14,6 +16,11 @@ type HPCC struct {
 	Eta      float64    `yaml:"eta"`       // target utilisation
 	MaxStage int        `yaml:"max_stage"` // additive increases before a multiplicative one; -1: none
 	AI       vtime.Rate `yaml:"ai"`        // additive increase per round trip
+	// Unbounded is for flows without a window in HPCC's simulator, which divides queues
+	// by the window: any queue is then an infinite utilisation.
+	Unbounded bool `yaml:"-" json:"-"`
+	// PerRound changes the rate once per round trip, not with each acknowledgement.
+	PerRound bool `yaml:"-" json:"-"`
 }
 
 func (p HPCC) or(base HPCC) HPCC { return overlay(p, base) }
@@ -54,7 +61,9 @@ type reference struct {
 func (c *reference) adapt(u float64, round bool) {
 	var rate vtime.Rate
 	var stage int
-	if over := u / c.Eta; over >= 1 || c.stage >= c.MaxStage {
+	if over := u / c.Eta; math.IsNaN(over) {
+		rate = c.f.Line // as a conversion of NaN in the simulator; see Unbounded
+	} else if over >= 1 || c.stage >= c.MaxStage {
 		rate = vtime.Rate(min(float64(c.current)/over, float64(c.f.Line))) + c.AI
 	} else {
 		rate, stage = c.current+c.AI, c.stage+1
@@ -101,9 +110,13 @@ func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 		return
 	}
 	round := a.Acked > c.update
+	if c.PerRound && !round {
+		return
+	}
 	bdp := float64(c.f.Line.Bytes(c.f.BaseRTT))
 	var busiest float64
 	var span vtime.Time
+	any := false // record of an unbounded flow
 	for i := range n {
 		record := a.INT.Hop(i)
 		now, old := readHop(record), c.last[i]
@@ -117,14 +130,20 @@ func (c *hpcc) Ack(_ vtime.Time, a *Ack) {
 		}
 		sent := float64((now.bytes-old.bytes)&(1<<20-1)) * packet.INTByteUnit * 8
 		u := sent/(float64(dt)*1e-9)/rate + float64(min(now.queue, old.queue))*float64(c.f.Line)/rate/bdp
+		if c.Unbounded {
+			u, any = math.Inf(min(now.queue, old.queue)-1), true
+		}
 		if u > busiest {
 			busiest, span = u, vtime.Time(dt)*vtime.Nanosecond
 		}
 		c.last[i] = now
 	}
-	if span > 0 {
+	switch {
+	case span > 0:
 		w := float64(min(span, c.f.BaseRTT)) / float64(c.f.BaseRTT)
 		c.u = c.u*(1-w) + busiest*w
+		c.adapt(c.u, round)
+	case any:
 		c.adapt(c.u, round)
 	}
 	if round && a.Sent > c.update {

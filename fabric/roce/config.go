@@ -58,6 +58,14 @@ type Config struct {
 	Window float64 `yaml:"window" limits:"0.."`
 	// WindowFollowsRate makes the window proportional to the flow's rate.
 	WindowFollowsRate bool `yaml:"window_follows_rate"`
+	// NoWindow and FixedWindow are for algorithms that have a window in proportion to
+	// the rate: none, or one that does not follow it. HPCC's simulator has keys for
+	// them; in a scenario the algorithm decides.
+	NoWindow    bool `yaml:"-" json:"-"`
+	FixedWindow bool `yaml:"-" json:"-"`
+	// AcksUnpaused lets acknowledgements leave a host while PFC pauses their class.
+	// HPCC's simulator has a key for it.
+	AcksUnpaused bool `yaml:"-" json:"-"`
 	// GlobalRTT uses the longest base round trip of all pairs of hosts as that of
 	// every flow.
 	GlobalRTT bool `yaml:"global_rtt"`

@@ -158,7 +158,7 @@ func (n *nic) transmit(now vtime.Time) {
 	}
 	n.release(now)
 	var f *packet.Frame
-	if m := n.controlMask &^ n.paused; m != 0 {
+	if m := n.controlMask &^ n.acksPaused(); m != 0 {
 		class := bits.Len8(m) - 1
 		q := &n.control[class]
 		f = q.pop()
@@ -197,6 +197,15 @@ func (n *nic) transmit(now vtime.Time) {
 	n.plan(now)
 }
 
+// acksPaused returns the classes whose acknowledgements and notifications wait for
+// the end of a pause.
+func (n *nic) acksPaused() uint8 {
+	if n.h.cfg.AcksUnpaused {
+		return 0
+	}
+	return n.paused
+}
+
 // put puts a frame on the link.
 func (n *nic) put(now vtime.Time, f *packet.Frame) {
 	n.free = now + n.h.rate.TxTime(f.Len()+n.h.cfg.Overhead)
@@ -207,7 +216,7 @@ func (n *nic) put(now vtime.Time, f *packet.Frame) {
 func (n *nic) plan(now vtime.Time) {
 	at := max(n.free, now)
 	switch {
-	case (n.controlMask|n.readyMask)&^n.paused != 0:
+	case n.controlMask&^n.acksPaused()|n.readyMask&^n.paused != 0:
 		n.wakeAt(at)
 		return
 	case len(n.waiting) > 0:

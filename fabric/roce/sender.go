@@ -80,7 +80,7 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	ip := s.nic.self.IP.As4()
 	s.Seed = uint64(binary.BigEndian.Uint32(ip[:]))<<32 | uint64(qp)
 	w := h.cfg.Window
-	if w == 0 && (h.kit.Window || h.cfg.Recovery == IRN) {
+	if w == 0 && (h.kit.Window && !h.cfg.NoWindow || h.cfg.Recovery == IRN) {
 		w = 1
 	}
 	if w > 0 {
@@ -129,7 +129,7 @@ func (s *sender) hasData() bool {
 }
 
 func (s *sender) window() int64 {
-	if s.h.cfg.WindowFollowsRate || s.h.kit.Window {
+	if s.h.cfg.WindowFollowsRate || s.h.kit.Window && !s.h.cfg.FixedWindow {
 		return max(int64(float64(s.Window)*float64(s.Rate)/float64(s.Line)), 1)
 	}
 	return s.Window

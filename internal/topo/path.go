@@ -23,7 +23,7 @@ func (t *Topology) TreeTo(host int) *Tree {
 		n := queue[0]
 		queue = queue[1:]
 		for _, p := range t.Nodes[n].Ports {
-			if p.Peer == host || tr.next[p.Peer] >= 0 {
+			if p.Peer == host || tr.next[p.Peer] >= 0 || t.Links[p.Link].Unused {
 				continue
 			}
 			tr.next[p.Peer], tr.hops[p.Peer] = p.Link, tr.hops[n]+1
@@ -58,7 +58,7 @@ func (tr *Tree) NextHops(node int) int { return len(tr.Closer(node)) }
 func (tr *Tree) Closer(node int) (ports []int) {
 	for i, p := range tr.t.Nodes[node].Ports {
 		through := tr.t.Nodes[p.Peer].Kind == Switch && tr.next[p.Peer] >= 0
-		if (p.Peer == tr.host || through) && tr.hops[p.Peer] == tr.hops[node]-1 {
+		if (p.Peer == tr.host || through) && tr.hops[p.Peer] == tr.hops[node]-1 && !tr.t.Links[p.Link].Unused {
 			ports = append(ports, i+1)
 		}
 	}

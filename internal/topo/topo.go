@@ -91,6 +91,9 @@ type Port struct {
 	Link     int // into Topology.Links
 	Peer     int // node at the other end
 	PeerPort int // number of the peer's port, from 1
+	// Number is that of the port in the simulator whose file the topology is from,
+	// if it is another; zero: the same.
+	Number int
 }
 
 // End names a port of a node.
@@ -106,6 +109,9 @@ type Link struct {
 	Rate  vtime.Rate
 	Delay vtime.Time // propagation, one way
 	Loss  float64    // probability that a frame is lost, either way
+	// Unused is true for a link that routes avoid: one that went down, or all but the
+	// last of parallel links in simulators that use no other.
+	Unused bool
 }
 
 // SwitchConfig is the shared buffer of a switch and its flow control.
@@ -201,6 +207,16 @@ func (t *Topology) Pair(name string) (a, b *Node) {
 		}
 	}
 	return nil, nil
+}
+
+// Without returns the topology with links that routes avoid.
+func (t *Topology) Without(links []int) *Topology {
+	c := *t
+	c.Links = slices.Clone(t.Links)
+	for _, id := range links {
+		c.Links[id].Unused = true
+	}
+	return &c
 }
 
 // Hosts returns the IDs of all hosts in order.

@@ -3,17 +3,15 @@
 package hpcc
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
-	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/diag"
-	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -21,15 +19,20 @@ import (
 
 // Config is the content of a configuration file in this project's types.
 type Config struct {
+	name string
 	// Names of files in the configuration; empty if it has none.
-	TopologyFile, FlowFile, FCTFile, PFCFile string
+	TopologyFile, FlowFile string
+	// Outputs are the files that the configuration says to write.
+	Outputs []Output
+	Monitor Monitor // of queues, links and connections
 
 	Stop     vtime.Time // end of the run, also if flows are unfinished; zero: none
 	Seed     uint64
 	Profile  string // for LB_MODE: "ecmp", "drill", …
 	Hosts    roce.Config
 	Switch   topo.SwitchConfig
-	Marks    []Mark // by rate; empty: switches do not mark
+	Marks    []Mark // by rate; ports of other rates mark nothing
+	marking  bool
 	LinkDown *LinkDown
 	// Set are parameters of the profile's program, as text.
 	Set map[string]string
@@ -37,9 +40,14 @@ type Config struct {
 	// topology gives none.
 	ErrorRate float64
 
-	// Warnings are about keys that have no effect here, and unknown keys.
+	// Warnings are about keys that have no effect here, unknown keys, and keys that
+	// are missing.
 	Warnings diag.List
 }
+
+// Monitor is the time in which the simulator samples queues, or links and
+// connections, and the interval.
+type Monitor struct{ From, Until, Every vtime.Time }
 
 // Mark has the marking thresholds of ports of one rate: no packets are marked up
 // to a queue of KMin, all from KMax on, and in between with a probability that
@@ -86,390 +94,314 @@ func (c *Config) MarkFor(r vtime.Rate) (Mark, bool) {
 	return c.Marks[i], true
 }
 
+// For adapts the configuration and the network to each other: marks and losses of
+// its links. It returns warnings about what the configuration does not say for this
+// network.
+func (c *Config) For(t *topo.Topology) (warnings diag.List) {
+	at := diag.FilePos(c.name)
+	lacking := make(map[vtime.Rate]int)
+	for i := range t.Links {
+		l := &t.Links[i]
+		if l.Loss == 0 {
+			l.Loss = c.ErrorRate
+		}
+		if _, ok := c.MarkFor(l.Rate); !ok && (t.Nodes[l.A.Node].Kind == topo.Switch || t.Nodes[l.B.Node].Kind == topo.Switch) {
+			lacking[l.Rate]++
+		}
+	}
+	if c.marking && len(lacking) > 0 {
+		var text []string
+		for _, r := range slices.Sorted(maps.Keys(lacking)) {
+			text = append(text, fmt.Sprintf("%v (%d links)", r, lacking[r]))
+		}
+		warnings.Warnf(at, code, "KMIN_MAP, KMAX_MAP and PMAX_MAP do not all have %s: nothing is marked there; the simulator stops, or without its assertions marks every packet that leaves others behind", strings.Join(text, ", "))
+	}
+	if c.Switch.Buffer == 0 {
+		most := 0
+		for _, id := range t.Switches() {
+			most = max(most, len(t.Nodes[id].Ports))
+		}
+		c.Switch.Buffer = vtime.Size(most) * 375 * vtime.KB
+		for _, id := range t.Switches() {
+			if n := len(t.Nodes[id].Ports); n != most {
+				warnings.Warnf(at, code, "BUFFER_SIZE 0 is 375 KB for each port of a switch; here all switches have the buffer of the largest, %v", c.Switch.Buffer)
+				break
+			}
+		}
+		t.Switch.Buffer = c.Switch.Buffer
+	}
+	return warnings
+}
+
 // LinkDown is a link that goes down until the end of the run.
 type LinkDown struct {
 	At   vtime.Time
 	A, B int // nodes
+	at   diag.Pos
 }
 
 // Fault returns the fault for the fabric. It returns an error if the topology does
-// not have the nodes, and for a link of a host that has others: the simulator's host
+// not have such a link, and for a link of a host that has others: the simulator's host
 // moves its flows to them.
 func (l *LinkDown) Fault(t *topo.Topology) (fabric.Fault, error) {
+	var list diag.List
 	if max(l.A, l.B) >= len(t.Nodes) {
-		return fabric.Fault{}, fmt.Errorf("LINK_DOWN: the topology has no node %d", max(l.A, l.B))
+		list.Errorf(l.at, code, "LINK_DOWN: the topology has no node %d", max(l.A, l.B))
+		return fabric.Fault{}, list
 	}
 	for i := range t.Nodes {
 		if h := t.Nodes[i].Host; h != i && (h == l.A || h == l.B) {
-			return fabric.Fault{}, fmt.Errorf("LINK_DOWN: host %d has several links, and flows do not move from one to another here; name a link between switches", h)
+			list.Errorf(l.at, code, "LINK_DOWN: host %d has several links, and flows do not move from one to another here; name a link between switches", h)
+			return fabric.Fault{}, list
 		}
 	}
-	return fabric.Fault{From: l.At, Link: t.Nodes[l.A].Name + "-" + t.Nodes[l.B].Name, Down: true}, nil
-}
-
-// Values of CC_MODE and LB_MODE.
-var (
-	ccModes = map[int64]string{1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 10: "hpcc_pint"}
-	lbModes = map[int64]string{0: "ecmp", 2: "drill", 3: "conga", 6: "letflow", 9: "conweave"}
-)
-
-// ignored are known keys without an effect here.
-var ignored = strings.Fields(`
-	TRACE_FILE TRACE_OUTPUT_FILE ENABLE_TRACE QLEN_MON_FILE QLEN_MON_START QLEN_MON_END
-	L2_CHUNK_SIZE PAUSE_TIME DATA_RATE LINK_DELAY
-	FLOW_INPUT_FILE CNP_OUTPUT_FILE VOQ_MON_FILE VOQ_MON_DETAIL_FILE UPLINK_MON_FILE CONN_MON_FILE EST_ERROR_MON_FILE
-	SW_MONITORING_INTERVAL FLOWGEN_START_TIME LOAD`)
-
-// ReadConfig reads a configuration file: on each line a key and its values. Keys
-// that are left out have the simulator's defaults. An error is a diag.List or that
-// of reading the file.
-func ReadConfig(name string) (*Config, error) {
-	data, err := infile.Read(name)
-	if err != nil {
-		return nil, err
+	f := fabric.Fault{From: l.At, Link: t.Nodes[l.A].Name + "-" + t.Nodes[l.B].Name, Down: true}
+	switch links := fabric.Links(t, f.Link); len(links) {
+	case 0:
+		list.Errorf(l.at, code, "LINK_DOWN: the topology has no link between nodes %d and %d", l.A, l.B)
+		return fabric.Fault{}, list
+	case 1:
+	default: // the last is in use
+		e := t.Links[links[len(links)-1]].A
+		f.Link = fmt.Sprintf("%s:%d", t.Nodes[e.Node].Name, e.Port)
 	}
-	return ParseConfig(name, string(data))
-}
-
-// ParseConfig is ReadConfig for a text in memory. An error is a diag.List.
-func ParseConfig(name, text string) (*Config, error) {
-	p := &configParser{name: &name, text: text, c: &Config{Profile: "ecmp", Hosts: roce.Defaults(), Set: make(map[string]string)}}
-	c := p.c
-	c.Hosts.Overhead = headerBytes - roce.DataOverhead
-	c.Hosts.RTO = 0 // the simulator's hosts have no timeout; see finish
-	c.Hosts.CC = cc.Config{Algorithm: "dcqcn", MinRate: 100 * vtime.Mbps}
-	c.Switch = topo.SwitchConfig{
-		Buffer: 16 * vtime.MiB,
-		MMU:    "hpcc",
-	}
-	p.parse()
-	p.finish()
-	if err := p.list.Err(); err != nil {
-		return nil, err
-	}
-	p.list.Sort()
-	c.Warnings = p.list
-	return c, nil
-}
-
-// configParser reads a configuration line by line.
-type configParser struct {
-	name *string
-	text string
-	c    *Config
-	list diag.List
-
-	at   diag.Pos // of the key
-	key  string
-	args []string
-
-	marking bool
-	pfcOff  bool
-	kmin    map[vtime.Rate]vtime.Size
-	kmax    map[vtime.Rate]vtime.Size
-	pmax    map[vtime.Rate]float64
-	// conweave is set for a configuration of ConWeave's simulator, which has
-	// another buffer management, and whose receivers treat an out-of-order packet
-	// as marked.
-	conweave bool
-	hasWin   bool
-	varWin   bool
-	fast     bool
-	miStage  int64
-	target   float64
-}
-
-func (p *configParser) parse() {
-	p.marking, p.hasWin, p.fast, p.miStage, p.target = true, true, true, 5, 0.95
-	line := int32(0)
-	for l := range strings.Lines(p.text) {
-		line++
-		if i := strings.IndexAny(l, "{#"); i >= 0 {
-			l = l[:i] // the simulator's own example has comments in braces
-		}
-		f := strings.Fields(l)
-		if len(f) == 0 {
-			continue
-		}
-		p.at = diag.MakePos(p.name, line, int32(strings.Index(l, f[0]))+1)
-		p.key, p.args = f[0], f[1:]
-		if !p.set() {
-			p.unknown()
-		}
-	}
-}
-
-func (p *configParser) unknown() {
-	if slices.Contains(ignored, p.key) {
-		return
-	}
-	hint := diag.DidYouMean(p.key, slices.Concat(ignored, known))
-	p.list.Warnf(p.at, code, "%s is unknown and has no effect%s", p.key, hint)
-}
-
-func (p *configParser) errorf(format string, args ...any) {
-	p.list.Errorf(p.at, code, "%s: %s", p.key, fmt.Sprintf(format, args...))
-}
-
-// arg returns the i-th value.
-func (p *configParser) arg(i int) string {
-	if i >= len(p.args) {
-		p.errorf("a value is missing")
-		return "0"
-	}
-	return p.args[i]
-}
-
-func (p *configParser) int(i int, low, high int64) int64 {
-	w := p.arg(i)
-	v, err := strconv.ParseInt(w, 10, 64)
-	if err != nil || v < low || v > high {
-		p.errorf("%q must be a whole number from %d to %d", w, low, high)
-		return low
-	}
-	return v
-}
-
-func (p *configParser) float(i int, low, high float64) float64 {
-	w := p.arg(i)
-	v, err := strconv.ParseFloat(w, 64)
-	if err != nil || math.IsNaN(v) || v < low || v > high {
-		p.errorf("%q must be a number from %g to %g", w, low, high)
-		return low
-	}
-	return v
-}
-
-func (p *configParser) bool() bool { return p.int(0, 0, 1) == 1 }
-
-func (p *configParser) rate() vtime.Rate {
-	w := p.arg(0)
-	v, err := parseRate(w)
-	if err != nil || v <= 0 {
-		p.errorf("%q must be a rate such as 50Mb/s", w)
-	}
-	return v
-}
-
-// micros returns the first value, in microseconds.
-func (p *configParser) micros() vtime.Time { return p.microsTo(1e9) }
-
-func (p *configParser) microsTo(most float64) vtime.Time {
-	return vtime.Time(math.Round(p.float(0, 0, most) * float64(vtime.Microsecond)))
-}
-
-// settings are the keys that have an effect.
-var settings map[string]func(p *configParser)
-
-// known are the keys of settings.
-var known []string
-
-func init() {
-	settings = map[string]func(p *configParser){
-		"TOPOLOGY_FILE":   func(p *configParser) { p.c.TopologyFile = p.arg(0) },
-		"FLOW_FILE":       func(p *configParser) { p.c.FlowFile = p.arg(0) },
-		"FCT_OUTPUT_FILE": func(p *configParser) { p.c.FCTFile = p.arg(0) },
-		"PFC_OUTPUT_FILE": func(p *configParser) { p.c.PFCFile = p.arg(0) },
-
-		"SIMULATOR_STOP_TIME": func(p *configParser) { p.c.Stop = seconds(p.float(0, 0, 1e6)) },
-		// ConWeave's simulator runs until all flows have ended, at most ten
-		// seconds after this time.
-		"FLOWGEN_STOP_TIME":   func(p *configParser) { p.conweave = true; p.c.Stop = seconds(p.float(0, 0, 1e6) + 10) },
-		"RANDOM_SEED":         func(p *configParser) { p.c.Seed = uint64(p.int(0, 0, math.MaxInt64)) },
-		"LINK_DOWN":           (*configParser).linkDown,
-		"ERROR_RATE_PER_LINK": func(p *configParser) { p.c.ErrorRate = p.float(0, 0, 1) },
-
-		"CC_MODE":             func(p *configParser) { p.c.Hosts.CC.Algorithm = p.mode(ccModes) },
-		"LB_MODE":             func(p *configParser) { p.conweave = true; p.c.Profile = p.mode(lbModes) },
-		"PACKET_PAYLOAD_SIZE": func(p *configParser) { p.c.Hosts.MTU = int(p.int(0, 64, 9000)) },
-		"L2_ACK_INTERVAL":     func(p *configParser) { p.ackInterval(p.int(0, 0, 1<<30)) },
-		"L2_BACK_TO_ZERO": func(p *configParser) {
-			p.only(p.int(0, 0, 1) == 0, "messages that are retransmitted from their start are not supported")
-		},
-		"MIN_RATE":   func(p *configParser) { p.c.Hosts.CC.MinRate = p.rate() },
-		"HAS_WIN":    func(p *configParser) { p.hasWin = p.bool() },
-		"VAR_WIN":    func(p *configParser) { p.varWin = p.bool() },
-		"GLOBAL_T":   func(p *configParser) { p.c.Hosts.GlobalRTT = p.bool() },
-		"ENABLE_IRN": func(p *configParser) { p.irn(p.bool()) },
-		"RATE_BOUND": func(p *configParser) { p.only(p.bool(), "hosts always pace") },
-		// In the simulator the key only lets hosts send acknowledgements of a paused
-		// class; its switches queue them with the data.
-		"ACK_HIGH_PRIO":          func(p *configParser) { p.bool() },
-		"ALPHA_RESUME_INTERVAL":  func(p *configParser) { p.c.Hosts.CC.DCQCN.AlphaTimer = p.micros() },
-		"RATE_DECREASE_INTERVAL": func(p *configParser) { p.c.Hosts.CC.DCQCN.DecreaseTimer = p.micros() },
-		"CLAMP_TARGET_RATE":      func(p *configParser) { p.c.Hosts.CC.DCQCN.ClampTarget = p.bool() },
-		"RP_TIMER":               func(p *configParser) { p.c.Hosts.CC.DCQCN.RiseTimer = p.micros() },
-		"FAST_RECOVERY_TIMES":    func(p *configParser) { p.c.Hosts.CC.DCQCN.FastRecovery = int(p.int(0, 0, 1000)) },
-		"EWMA_GAIN":              func(p *configParser) { g := p.float(0, 0, 1); p.c.Hosts.CC.DCQCN.G, p.c.Hosts.CC.DCTCP.G = g, g },
-		"RATE_AI":                func(p *configParser) { p.increase(p.rate()) },
-		"RATE_HAI":               func(p *configParser) { r := p.rate(); p.c.Hosts.CC.DCQCN.HAI, p.c.Hosts.CC.TIMELY.HAI = r, r },
-		"DCTCP_RATE_AI":          func(p *configParser) { p.c.Hosts.CC.DCTCP.AI = p.rate() },
-		"U_TARGET":               func(p *configParser) { p.c.Hosts.CC.HPCC.Eta = p.float(0, 0.01, 1) },
-		"PINT_LOG_BASE":          func(p *configParser) { p.c.Hosts.CC.PINT.Step = p.float(0, 1.001, 2) - 1 },
-		"PINT_PROB":              func(p *configParser) { p.c.Hosts.CC.PINT.Share = p.float(0, 1e-6, 1) },
-		"MI_THRESH":              func(p *configParser) { p.miStage = p.int(0, 0, 1000) },
-		"FAST_REACT":             func(p *configParser) { p.only(p.bool(), "HPCC always reacts to each acknowledgement") },
-		"INT_MULTI":              func(p *configParser) { p.only(p.int(0, 1, 1000) == 1, "telemetry counts in 128 and 80 bytes") },
-		"MULTI_RATE":             func(p *configParser) { p.only(!p.bool(), "HPCC has one rate, not one for each hop") },
-		"SAMPLE_FEEDBACK":        func(p *configParser) { p.only(!p.bool(), "HPCC looks at each acknowledgement") },
-
-		"CONWEAVE_TX_EXPIRY_TIME":           func(p *configParser) { p.span("idle") },
-		"CONWEAVE_REPLY_TIMEOUT_EXTRA":      func(p *configParser) { p.span("reply_extra") },
-		"CONWEAVE_PATH_PAUSE_TIME":          func(p *configParser) { p.span("pause") },
-		"CONWEAVE_EXTRA_VOQ_FLUSH_TIME":     func(p *configParser) { p.span("extra") },
-		"CONWEAVE_DEFAULT_VOQ_WAITING_TIME": func(p *configParser) { p.span("wait") },
-
-		"ENABLE_QCN":                func(p *configParser) { p.marking = p.bool() },
-		"ENABLE_PFC":                func(p *configParser) { p.pfcOff = !p.bool() },
-		"USE_DYNAMIC_PFC_THRESHOLD": func(p *configParser) { p.only(p.bool(), "the simulator's thresholds are dynamic in any case") },
-		"BUFFER_SIZE":               func(p *configParser) { p.c.Switch.Buffer = vtime.Size(p.int(0, 1, 1<<16)) * vtime.MiB },
-		"KMIN_MAP":                  func(p *configParser) { p.kmin = p.sizes() },
-		"KMAX_MAP":                  func(p *configParser) { p.kmax = p.sizes() },
-		"PMAX_MAP":                  func(p *configParser) { p.pmax = rates(p, func(i int) float64 { return p.float(i, 0, 1) }) },
-	}
-	for k := range settings {
-		known = append(known, k)
-	}
-	slices.Sort(known)
-}
-
-// set applies one line and reports whether its key is known.
-func (p *configParser) set() bool {
-	do, ok := settings[p.key]
-	if ok {
-		do(p)
-	}
-	return ok
-}
-
-// only warns that a value has no effect, unless it is the only one supported.
-func (p *configParser) only(is bool, why string) {
-	if !is {
-		p.list.Warnf(p.at, code, "%s %s has no effect: %s", p.key, p.arg(0), why)
-	}
-}
-
-// mode returns the name for a number.
-func (p *configParser) mode(names map[int64]string) string {
-	v := p.int(0, 0, 100)
-	name, ok := names[v]
-	if !ok {
-		var all []string
-		for k, n := range names {
-			all = append(all, fmt.Sprintf("%d (%s)", k, n))
-		}
-		slices.Sort(all)
-		p.errorf("%d is not supported; there are %s", v, strings.Join(all, ", "))
-	}
-	return name
-}
-
-// span sets a parameter of ConWeave's program. It has an effect with LB_MODE 9.
-func (p *configParser) span(name string) {
-	p.c.Set["conweave."+name] = p.microsTo(manifest.MaxSpan / 1000).String()
-}
-
-// ackInterval sets an acknowledgement for each packet. The simulator counts the
-// interval in bytes and restarts with every packet, so that any interval up to a
-// packet's size means this.
-func (p *configParser) ackInterval(bytes int64) {
-	if bytes == 0 {
-		p.errorf("flows without acknowledgements never end")
-	}
-	p.c.Hosts.AckEvery = 1
-}
-
-func (p *configParser) irn(on bool) {
-	if on {
-		p.c.Hosts.Recovery = roce.IRN
-		p.c.Hosts.RTOLow, p.c.Hosts.RTO = 100*vtime.Microsecond, 320*vtime.Microsecond
-	}
-}
-
-func (p *configParser) increase(r vtime.Rate) {
-	c := &p.c.Hosts.CC
-	c.DCQCN.AI, c.TIMELY.AI, c.HPCC.AI = r, r, r
-}
-
-func (p *configParser) linkDown() {
-	at, a, b := p.float(0, 0, 1e12), p.int(1, 0, maxNodes), p.int(2, 0, maxNodes)
-	if at > 0 || a != b {
-		// The simulator counts from two seconds, in microseconds.
-		p.c.LinkDown = &LinkDown{seconds(2) + vtime.Time(at*float64(vtime.Microsecond)), int(a), int(b)}
-	}
-}
-
-// sizes reads a map from rates to thresholds in KB.
-func (p *configParser) sizes() map[vtime.Rate]vtime.Size {
-	return rates(p, func(i int) vtime.Size { return vtime.Size(p.int(i, 0, 1<<30)) * vtime.KB })
-}
-
-// rates reads a number of pairs, then pairs of a rate and a value.
-func rates[T any](p *configParser, value func(i int) T) map[vtime.Rate]T {
-	m := make(map[vtime.Rate]T)
-	for i := range int(p.int(0, 0, 64)) {
-		m[vtime.Rate(p.int(1+2*i, 1, math.MaxInt64))] = value(2 + 2*i)
-	}
-	return m
+	return f, nil
 }
 
 // likeConWeave sets the differences of ConWeave's simulator from HPCC's that no key
 // expresses.
 func (p *configParser) likeConWeave() {
-	h := &p.c.Hosts
-	p.c.Switch.MMU, h.CNPOnReorder = "conweave", true
-	h.AckClass, h.NAKInterval = 7, 4*vtime.Microsecond
+	c, h := p.c, &p.c.Hosts
+	c.Switch.MMU, h.CNPOnReorder = "conweave", true
+	h.AckClass, h.NAKInterval, h.AcksUnpaused = 7, 4*vtime.Microsecond, false
 	if h.RTO == 0 {
 		h.RTO = 4 * vtime.Millisecond
 	}
+	if !p.has("RP_TIMER") {
+		h.CC.DCQCN.RiseTimer = 300 * vtime.Microsecond
+	}
+	if !p.has("FAST_RECOVERY_TIMES") {
+		h.CC.DCQCN.FastRecovery = 1
+	}
+	if !p.has("BUFFER_SIZE") {
+		c.Switch.Buffer = 0
+	}
+	if !p.has("FLOWGEN_START_TIME") {
+		p.flowsFrom = seconds(2)
+	}
+	m := &c.Monitor
+	if !p.has("FLOWGEN_STOP_TIME") {
+		m.Until = seconds(2.55)
+	}
+	c.Stop = m.Until + 9950*vtime.Millisecond
+	m.From, m.Every = p.flowsFrom, cmp.Or(m.Every, 10*vtime.Microsecond)
+	for _, k := range slices.Concat(ofHPCC, []string{"QLEN_MON_FILE", "QLEN_MON_START", "QLEN_MON_END"}) {
+		p.nothingIf(k, unusedThere)
+	}
+	p.drop(QlenFile)
+	if c.Profile == "conweave" && h.CC.Algorithm != "dcqcn" {
+		p.list.Warnf(p.given["LB_MODE"], code, "LB_MODE 9 with CC_MODE other than 1: ConWeave's simulator refuses it")
+	}
+}
+
+// likeHPCC sets what HPCC's simulator has instead.
+func (p *configParser) likeHPCC() {
+	c := p.c
+	if !p.has("SIMULATOR_STOP_TIME") {
+		c.Stop = seconds(3.01)
+	}
+	p.flowsFrom = seconds(2)
+	m := &c.Monitor
+	if !p.has("QLEN_MON_START") {
+		m.From = seconds(2)
+	}
+	if !p.has("QLEN_MON_END") {
+		m.Until = seconds(2.1)
+	}
+	m.Every = 100 * vtime.Nanosecond
+	p.nothingIf("SW_MONITORING_INTERVAL", unusedThere)
+	for _, kind := range []int{UplinkFile, ConnFile} {
+		for _, o := range c.Outputs {
+			if o.Kind == kind {
+				p.nothingIf(o.Key, unusedThere)
+			}
+		}
+		p.drop(kind)
+	}
+	for _, k := range ofConWeave {
+		p.nothingIf(k, ofTheOther)
+	}
+	p.nothingIf("PAUSE_TIME", unusedThere)
+	c.Switch.PFC.Pause = 0 // pauses last until RESUME
+	if c.Switch.Buffer == 0 {
+		p.list.Errorf(p.given["BUFFER_SIZE"], code, "BUFFER_SIZE: \"0\" must be a whole number from 1 to 4095")
+	}
+}
+
+func (p *configParser) has(key string) bool { return p.given[key].IsValid() }
+
+// nothingIf notes that a key has no effect if it is given.
+func (p *configParser) nothingIf(key, why string) {
+	if p.has(key) {
+		p.nothingAt(p.given[key], key, why)
+	}
+}
+
+func (p *configParser) drop(kind int) {
+	p.c.Outputs = slices.DeleteFunc(p.c.Outputs, func(o Output) bool { return o.Kind == kind })
 }
 
 // finish sets what depends on several keys.
 func (p *configParser) finish() {
-	p.at = diag.FilePos(*p.name)
 	c := p.c
+	pause := c.Switch.PFC.Pause
 	if p.conweave {
 		p.likeConWeave()
-	}
-	if c.Hosts.CC.Algorithm == "timely" {
-		c.Hosts.Overhead += 8 // its data packets carry a time stamp
+	} else {
+		p.likeHPCC()
+		pause = 0
 	}
 	mmu, _ := topo.MMU(c.Switch.MMU)
 	c.Switch.PFC, c.Switch.EgressAlpha = mmu.PFC, mmu.EgressAlpha
-	c.Switch.PFC.Off = p.pfcOff
+	c.Switch.PFC.Off, c.Switch.PFC.Pause = p.pfcOff, cmp.Or(pause, mmu.PFC.Pause)
 	if c.Profile == "conweave" {
 		// Packets that wait at a leaf lose hardly any time, as in the simulator, which
 		// has a queue for each flow. These queues are in no buffer.
 		c.Switch.Recirculation = topo.Recirculation{Rate: 12_800 * vtime.Gbps, Latency: 10 * vtime.Nanosecond, OwnBuffer: true}
 	}
-	c.Hosts.CC.HPCC.MaxStage = int(p.miStage)
-	if p.miStage == 0 {
-		c.Hosts.CC.HPCC.MaxStage = -1
+	p.control()
+	p.window()
+	p.acknowledgements()
+	p.missing()
+	p.marks()
+	if p.down != nil {
+		p.down.At = p.flowsFrom + p.downAfter
+		c.LinkDown = p.down
+		if slices.Contains([]string{"conga", "letflow", "conweave"}, c.Profile) {
+			p.list.Warnf(p.given["LINK_DOWN"], code, "LINK_DOWN with LB_MODE 3, 6 or 9: ConWeave's simulator does not change the paths of these schemes, and flows on the link stop; here all routes change")
+		}
 	}
-	if p.hasWin {
-		c.Hosts.Window, c.Hosts.WindowFollowsRate = 1, p.varWin
+	for _, why := range p.order {
+		i := p.idle[why]
+		verb := "have"
+		if len(i.keys) == 1 {
+			verb = "has"
+		}
+		if why == inComment {
+			verb = ""
+		}
+		p.list.Warnf(i.at, code, "%s %s", list(i.keys), strings.TrimSpace(verb+" "+why))
 	}
-	if c.ErrorRate > 0 || c.LinkDown != nil {
-		c.Hosts.RTO = roce.Defaults().RTO
+}
+
+// list returns words as text: "a, b and c".
+func list(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
 	}
-	if c.Hosts.CC.DCQCN.DecreaseTimer == 0 {
-		c.Hosts.CC.DCQCN.DecreaseTimer = 4 * vtime.Microsecond
+	return words[0]
+}
+
+// control sets congestion control.
+func (p *configParser) control() {
+	h := &p.c.Hosts
+	if h.CC.Algorithm == "timely" {
+		h.Overhead += 8 // its data packets carry a time stamp
 	}
-	if !p.marking {
+	if h.CC.Algorithm != "hpcc" {
 		return
 	}
-	for r, kmax := range p.kmax {
+	h.CC.HPCC.PerRound = !p.fast
+	if p.multiRate {
+		p.nothingAt(p.position("MULTI_RATE"), "MULTI_RATE 1", hpccVariants)
+	}
+	if p.sampled {
+		p.nothingIf("SAMPLE_FEEDBACK", hpccVariants)
+	}
+	if p.intMulti > 1 {
+		p.nothingIf("INT_MULTI", hpccVariants)
+	}
+}
+
+// position returns that of a key, or of the file for one with its default.
+func (p *configParser) position(key string) diag.Pos {
+	if p.has(key) {
+		return p.given[key]
+	}
+	return diag.FilePos(*p.name)
+}
+
+func (p *configParser) window() {
+	h := &p.c.Hosts
+	switch {
+	case p.hasWin:
+		h.Window, h.WindowFollowsRate, h.FixedWindow = 1, p.varWin, !p.varWin
+	case h.CC.Algorithm == "hpcc":
+		h.CC.HPCC.Unbounded = true
+		p.list.Warnf(p.given["HAS_WIN"], code, "HAS_WIN 0 with HPCC: its simulator divides queues by the window, which is zero; as there, a queue makes rates fall to the least")
+		fallthrough
+	default:
+		h.NoWindow = true
+	}
+}
+
+// acknowledgements sets one for each packet. The simulator counts the interval in
+// bytes and restarts with every packet, so that any interval up to a packet's size
+// means this.
+func (p *configParser) acknowledgements() {
+	h := &p.c.Hosts
+	h.AckEvery = 1
+	const why = "no effect: each packet is acknowledged, and what is sent again begins with the lost packet"
+	long := p.ackBytes > int64(h.MTU)
+	if long {
+		p.nothingIf("L2_ACK_INTERVAL", why)
+	}
+	if p.backToZero {
+		p.nothingIf("L2_BACK_TO_ZERO", why)
+	}
+	if long || p.backToZero {
+		p.nothingIf("L2_CHUNK_SIZE", why)
+	} else {
+		p.nothingIf("L2_CHUNK_SIZE", unusedThere)
+	}
+}
+
+// missing warns of keys without which the simulator does not work.
+func (p *configParser) missing() {
+	keys := map[string][]string{
+		"dcqcn": {"RATE_AI", "RATE_HAI"}, "hpcc": {"RATE_AI"}, "timely": {"RATE_AI", "RATE_HAI"}, "hpcc_pint": {"RATE_AI"},
+	}[p.c.Hosts.CC.Algorithm]
+	keys = append([]string{"L2_ACK_INTERVAL"}, keys...)
+	if p.c.Hosts.CC.Algorithm == "dcqcn" && !p.conweave {
+		keys = append(keys, "RP_TIMER")
+	}
+	file := diag.FilePos(*p.name)
+	keys = slices.DeleteFunc(keys, p.has)
+	if len(keys) > 0 {
+		p.list.Warnf(file, code, "the simulator does not work without %s; here each packet is acknowledged, and rates and timers are those of its run.py", list(keys))
+	}
+	if cc := p.c.Hosts.CC.Algorithm; (cc == "dcqcn" || cc == "dctcp") && !p.has("EWMA_GAIN") {
+		p.list.Warnf(file, code, "without EWMA_GAIN it is 0, as in the simulator: the share of marked packets stays at 1, and cuts halve the rate")
+	}
+}
+
+// marks sets the marking thresholds.
+func (p *configParser) marks() {
+	c := p.c
+	if c.marking = p.marking; !p.marking {
+		return
+	}
+	for _, r := range slices.Sorted(maps.Keys(p.kmax)) {
+		kmax := p.kmax[r]
 		kmin, ok := p.kmin[r]
 		pmax, ok2 := p.pmax[r]
 		if !ok || !ok2 {
-			p.list.Warnf(p.at, code, "KMAX_MAP: %v is not in KMIN_MAP and PMAX_MAP; ports of that rate mark nothing", r)
-			continue
+			continue // see For
 		}
 		if kmin > kmax {
-			p.list.Warnf(p.at, code, "KMIN_MAP: %v at %v is above KMAX_MAP's %v; all is marked from there on", kmin, r, kmax)
+			p.list.Warnf(p.given["KMIN_MAP"], code, "KMIN_MAP: %v at %v is above KMAX_MAP's %v; all is marked from there on", kmin, r, kmax)
 			kmin = kmax
 		}
 		c.Marks = append(c.Marks, Mark{r, kmin, kmax, pmax})
 	}
-	slices.SortFunc(c.Marks, func(a, b Mark) int { return int(min(max(a.Rate-b.Rate, -1), 1)) })
 }

@@ -3,9 +3,15 @@
 package hpcc
 
 import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
@@ -40,16 +46,23 @@ func ParseFlows(name, text string, t *topo.Topology) ([]fabric.Flow, Dialect, er
 const firstGroup = 100
 
 func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
+	r.otherFlows()
 	n := r.int("the number of flows", 0, maxFlows)
-	dialect := HPCC
-	if n > 0 && int64(len(strings.Fields(r.rest))) == 5*n {
-		dialect = ConWeave
+	count := r.at
+	dialect, there := r.shape(n)
+	if !r.failed() && there < n {
+		r.errorf(count, "the file says %d flows, has %d", n, there)
+	}
+	if r.failed() {
+		return nil, dialect, r.err()
 	}
 	flows := make([]fabric.Flow, 0, min(n, 1<<16))
 	ports := make(map[[2]int]uint16)
 	var sent, got map[int]uint16
+	least := int64(1)
 	if dialect == ConWeave {
 		sent, got = make(map[int]uint16), make(map[int]uint16)
+		least = 0 // its simulator sends a byte
 	}
 	for range n {
 		src, dst := r.host(t, "source"), r.host(t, "destination")
@@ -59,7 +72,7 @@ func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 		if dialect == HPCC {
 			f.Group = int(r.int("a flow's destination port", 0, 65535))
 		}
-		f.Size = r.int("a flow's size in bytes", 1, 1<<42)
+		f.Size = max(r.int("a flow's size in bytes", least, 1<<42), 1)
 		f.Start = seconds(r.float("a flow's start in seconds", 0, 1e6))
 		if src == dst {
 			r.errorf(at, "node %d sends to itself", src)
@@ -78,10 +91,86 @@ func (r *reader) flows(t *topo.Topology) ([]fabric.Flow, Dialect, error) {
 		}
 		flows = append(flows, f)
 	}
-	if r.failed() {
-		return nil, dialect, r.err()
-	}
 	return flows, dialect, nil
+}
+
+// otherFlows says what a file is that is not one of flows but looks like another that
+// has some.
+func (r *reader) otherFlows() {
+	first, _, _ := strings.Cut(strings.TrimSpace(r.rest), "\n")
+	at := diag.MakePos(r.name, r.line, r.col)
+	switch word, _, _ := strings.Cut(strings.TrimSpace(first), " "); {
+	case strings.Contains(word, ","):
+		r.errorf(at, "the file is a CSV, not a simulator's flow file: it belongs in a scenario, as traffic: [{trace: {file: %s}}]", filepath.Base(*r.name))
+	case word == "Nodes" || word == "Connections":
+		r.errorf(at, "the file is a connection matrix of htsim, which is not read: write the number of flows, and for each a line of source, destination, priority, bytes and start in seconds")
+	}
+}
+
+// fieldsOf are the words of a flow in each dialect.
+var fieldsOf = map[int]Dialect{6: HPCC, 5: ConWeave}
+
+// shape returns the dialect of a text of n flows, and how many it has. A line that
+// has neither 5 nor 6 words, nor those of several flows, is an error; the
+// simulators would take the words of the next line.
+func (r *reader) shape(n int64) (dialect Dialect, there int64) {
+	if r.failed() || n == 0 {
+		return HPCC, 0
+	}
+	fields, words, line := 0, int64(0), r.line
+	for l := range strings.Lines(r.rest) {
+		k := len(strings.Fields(l))
+		at := diag.MakePos(r.name, line, 1)
+		line++
+		switch {
+		case k == 0:
+			continue
+		case fields == 0:
+			switch total := int64(len(strings.Fields(r.rest))); {
+			case total == 5*n && k%5 == 0 || k%6 != 0 && k%5 == 0:
+				fields = 5
+			case k%6 == 0:
+				fields = 6
+			}
+			if _, ok := fieldsOf[fields]; !ok {
+				r.errorf(at, "a flow has 5 fields (source, destination, priority, bytes, start) or 6 (with a destination port before the bytes), this line has %d", k)
+				return HPCC, 0
+			}
+		case words < n*int64(fields) && k%fields != 0:
+			r.errorf(at, "a flow has %d fields in the lines before, this line has %d", fields, k)
+			return HPCC, 0
+		}
+		words += int64(k)
+	}
+	return fieldsOf[max(fields, 5)], words / int64(max(fields, 5))
+}
+
+// Adapt prepares flows for switches with one lossless class. In the simulator every
+// priority but 0 is lossless, and switches serve them in turn. The warnings are about
+// what is different here.
+func Adapt(name string, flows []fabric.Flow) (warnings diag.List) {
+	at := diag.FilePos(name)
+	classes := make(map[uint8]int)
+	unsorted := false
+	for i := range flows {
+		classes[flows[i].Class]++
+		unsorted = unsorted || i > 0 && flows[i].Start < flows[i-1].Start
+	}
+	if len(classes) == 1 && classes[0] == 0 {
+		for i := range flows {
+			flows[i].Class = manifest.LosslessClass
+		}
+	} else if len(classes) > 1 || classes[0] > 0 {
+		var text []string
+		for _, c := range slices.Sorted(maps.Keys(classes)) {
+			text = append(text, fmt.Sprint(c))
+		}
+		warnings.Warnf(at, code, "flows have the priorities %s: only class %d is lossless here, and a higher one goes first; in the simulator all but 0 are lossless and take turns, and 0 goes first", list(text), manifest.LosslessClass)
+	}
+	if unsorted {
+		warnings.Warnf(at, code, "flows are not in the order of their starts: each starts at its time here; in the simulator time goes back")
+	}
+	return warnings
 }
 
 // host returns the next word as a host.

@@ -131,13 +131,18 @@ func WritePFC(w io.Writer, t *topo.Topology, pauses []fabric.PauseEvent, d Diale
 	for _, l := range lines {
 		kind, host := 0, t.Nodes[l.node].Host
 		if t.Nodes[l.node].Kind == topo.Switch {
-			kind = 1
+			kind, l.port = 1, number(t, l.node, l.port)
 		} else {
 			l.port += slices.Index(adapters[host], l.node)
 		}
 		fmt.Fprintf(bw, "%d %d %d %d %d\n", l.at.Nanoseconds(), host, kind, l.port, l.pause)
 	}
 	return bw.Flush()
+}
+
+// number returns the simulator's number of a switch's port.
+func number(t *topo.Topology, node, port int) int {
+	return cmp.Or(t.Nodes[node].Ports[port-1].Number, port)
 }
 
 // pauseTime returns how long a pause lasts on the link of its port.

@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 // SamePaths selects the adapters of hosts with several links, and the UDP source ports
@@ -21,33 +22,92 @@ import (
 // programs. Data has the UDP port of its telemetry. A flow without such a source port
 // keeps its own.
 func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry cc.Telemetry) {
+	SamePathsAround(t, nil, 0, flows, telemetry)
+}
+
+// SamePathsAround is SamePaths if routes change at a time to those of another topology
+// of the same nodes and links. A flow has ports that lead along its paths before and
+// after or, if there are none, along its first.
+func SamePathsAround(t, after *topo.Topology, at vtime.Time, flows []fabric.Flow, telemetry cc.Telemetry) {
 	adapters := adaptersOf(t)
-	tables := make(map[int][][]int)
-	to := func(ends ...int) [][]int {
-		key := ends[0]
-		if len(ends) > 1 {
-			key += len(t.Nodes)
-		}
-		if tables[key] == nil {
-			tables[key] = nextHops(t, ends)
-		}
-		return tables[key]
-	}
+	before, then := router{t: t}, router{t: after}
 	for i := range flows {
 		f := &flows[i]
-		src, dst := f.Src, f.Dst
-		from, at := adapters[src], adapters[dst]
-		a, b := uint32(address(src)), uint32(address(dst))
-		data := path(t, to(at...), src, dst, [3]uint32{a, b, uint32(f.Port) | uint32(f.Group)<<16})
-		acks := path(t, to(from...), dst, src, [3]uint32{b, a, uint32(f.Group) | uint32(f.Port)<<16})
-		if len(data) < 3 || len(acks) < 3 {
+		w := before.ways(f, adapters)
+		if after != nil {
+			switch late := then.ways(f, adapters); {
+			case late == nil:
+			case w == nil || f.Start >= at:
+				w = late
+			case w.src == late.src && w.dst == late.dst && w.back == late.back:
+				w.later = late
+			}
+		}
+		if w == nil {
 			continue // no route
 		}
-		f.Src, f.Dst = adapter(t, from, data[1]), adapter(t, at, data[len(data)-2])
-		f.Back = [2]int{adapter(t, at, acks[1]), adapter(t, from, acks[len(acks)-2])}
-		f.Wire[0] = search(t, f.Src, f.Dst, f.Port, telemetry.Port(), choices(t, to(f.Dst), data[1:]))
-		f.Wire[1] = search(t, f.Back[0], f.Back[1], f.Port, packet.PortRoCEv2, choices(t, to(f.Back[1]), acks[1:]))
+		f.Src, f.Dst, f.Back = w.src, w.dst, w.back
+		f.Wire[0] = w.search(t, f.Src, f.Dst, f.Port, telemetry.Port(), 0)
+		f.Wire[1] = w.search(t, f.Back[0], f.Back[1], f.Port, packet.PortRoCEv2, 1)
 	}
+}
+
+// ways are the adapters of a flow, and the choices of switches for its data and its
+// acknowledgements.
+type ways struct {
+	src, dst int
+	back     [2]int
+	choices  [2][]choice
+	later    *ways // after a change of routes; nil: none
+}
+
+// search returns a port that makes the choices of data (0) or acknowledgements (1).
+func (w *ways) search(t *topo.Topology, src, dst int, from, to uint16, kind int) uint16 {
+	if w.later != nil {
+		if p := search(t, src, dst, from, to, slices.Concat(w.choices[kind], w.later.choices[kind])); p != 0 {
+			return p
+		}
+	}
+	return search(t, src, dst, from, to, w.choices[kind])
+}
+
+// router has the simulator's routes in a topology.
+type router struct {
+	t      *topo.Topology
+	tables map[int][][]int
+}
+
+func (r *router) to(ends ...int) [][]int {
+	key := ends[0]
+	if len(ends) > 1 {
+		key += len(r.t.Nodes)
+	}
+	if r.tables == nil {
+		r.tables = make(map[int][][]int)
+	}
+	if r.tables[key] == nil {
+		r.tables[key] = nextHops(r.t, ends)
+	}
+	return r.tables[key]
+}
+
+// ways returns those of a flow, or nil without a route.
+func (r *router) ways(f *fabric.Flow, adapters map[int][]int) *ways {
+	t, src, dst := r.t, f.Src, f.Dst
+	from, at := adapters[src], adapters[dst]
+	a, b := uint32(address(src)), uint32(address(dst))
+	data := path(t, r.to(at...), src, dst, [3]uint32{a, b, uint32(f.Port) | uint32(f.Group)<<16})
+	acks := path(t, r.to(from...), dst, src, [3]uint32{b, a, uint32(f.Group) | uint32(f.Port)<<16})
+	if len(data) < 3 || len(acks) < 3 || data[len(data)-1] != dst || acks[len(acks)-1] != src {
+		return nil
+	}
+	w := &ways{
+		src: adapter(t, from, data[1]), dst: adapter(t, at, data[len(data)-2]),
+		back: [2]int{adapter(t, at, acks[1]), adapter(t, from, acks[len(acks)-2])},
+	}
+	w.choices[0] = choices(t, r.to(w.dst), data[1:])
+	w.choices[1] = choices(t, r.to(w.back[1]), acks[1:])
+	return w
 }
 
 // adaptersOf returns the adapters of each host by the host's number.
@@ -59,9 +119,15 @@ func adaptersOf(t *topo.Topology) map[int][]int {
 	return all
 }
 
-// adapter returns the one of a host's adapters that is linked to a switch.
+// adapter returns the one of a host's adapters that is linked to a switch; of several,
+// the last, which the simulator uses.
 func adapter(t *topo.Topology, adapters []int, leaf int) int {
-	return adapters[slices.IndexFunc(adapters, func(a int) bool { return t.Nodes[a].Ports[0].Peer == leaf })]
+	for _, a := range slices.Backward(adapters) {
+		if t.Nodes[a].Ports[0].Peer == leaf {
+			return a
+		}
+	}
+	panic("BUG: no adapter at the leaf")
 }
 
 // adapterSeed is the seed of the hash by which a host selects the adapter of a flow:
@@ -95,6 +161,9 @@ func choices(t *topo.Topology, next [][]int, path []int) (all []choice) {
 		}
 		c := choice{shift: intent.HashShift(t.Nodes[node].Tier)}
 		for _, p := range t.Nodes[node].Ports {
+			if t.Links[p.Link].Unused {
+				continue
+			}
 			if p.Peer == path[i+1] {
 				c.take = c.n
 			}
@@ -151,6 +220,9 @@ func nextHops(t *topo.Topology, adapters []int) [][]int {
 		var peers []int
 		for _, end := range ends {
 			for _, p := range t.Nodes[end].Ports {
+				if t.Links[p.Link].Unused {
+					continue
+				}
 				peers = append(peers, t.Nodes[p.Peer].Host)
 			}
 		}

@@ -162,3 +162,35 @@ func (r *reader) time(what string) vtime.Time {
 func seconds(s float64) vtime.Time {
 	return vtime.Time(math.Round(s * float64(vtime.Second)))
 }
+
+// KindOf says what a file of a simulator looks like: "config", "topology" or "flows";
+// empty if it does not.
+func KindOf(name string) string {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	words := strings.Fields(string(data[:min(len(data), 1<<12)]))
+	if len(words) == 0 {
+		return ""
+	}
+	if _, ok := settings[words[0]]; ok {
+		return "config"
+	}
+	numbers := 0
+	for _, w := range words[:min(len(words), 3)] {
+		if _, err := strconv.Atoi(w); err == nil {
+			numbers++
+		}
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+	switch {
+	case numbers < min(len(words), 3):
+		return ""
+	case len(strings.Fields(first)) == 3:
+		return "topology"
+	case len(strings.Fields(first)) == 1:
+		return "flows"
+	}
+	return ""
+}

@@ -3,8 +3,13 @@
 package hpcc
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -18,7 +23,9 @@ const (
 // ReadTopology reads a topology file: the counts of nodes, switches and links; the
 // numbers of the switches; and for each link both nodes, rate, delay and loss
 // probability. Node numbers are those of the file; node 7 is called h7 or s7. Ports
-// are numbered as in the simulator: from 1, in the order of the links. Every link of a
+// are numbered as in the simulator: from 1, in the order of the links, unless the
+// equal-cost ports of a switch would not be consecutive; then Port.Number has the
+// simulator's number. Every link of a
 // host but its first has an adapter of its own, h7.2 and so on, numbered after
 // the file's nodes. An error of the content is a diag.List.
 func ReadTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
@@ -34,10 +41,39 @@ func ParseTopology(name, text string, sw topo.SwitchConfig) (*topo.Topology, err
 	return newReader(name, text).topology(sw)
 }
 
+// ReadTopology is the function of this name for the switches of a configuration. If a
+// link goes down, it has the last port of its kind at both ends, so that the numbers
+// of those that are left are consecutive, as programs need it; Port.Number has the
+// simulator's.
+func (c *Config) ReadTopology(name string) (*topo.Topology, error) {
+	r, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.topologyFor(c.Switch, c.LinkDown)
+}
+
 func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
+	return r.topologyFor(sw, nil)
+}
+
+// fileLink is a link of a topology file.
+type fileLink struct {
+	a, b  int
+	rate  vtime.Rate
+	delay vtime.Time
+	loss  float64
+	ports [2]int // the simulator's numbers
+	// replaced is true if a later link joins the same nodes; the simulator uses that.
+	replaced bool
+}
+
+func (r *reader) topologyFor(sw topo.SwitchConfig, down *LinkDown) (*topo.Topology, error) {
+	r.otherTopology()
 	nodes := int(r.int("the number of nodes", 1, maxNodes))
 	switches := int(r.int("the number of switches", 0, int64(nodes)))
-	links := int(r.int("the number of links", 0, maxLinks))
+	count := int(r.int("the number of links", 0, maxLinks))
+	countAt := r.at
 	isSwitch := make([]bool, nodes)
 	for range switches {
 		id := r.int("the number of a switch", 0, int64(nodes)-1)
@@ -46,15 +82,13 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		}
 		isSwitch[id] = true
 	}
-	type link struct {
-		a, b  int
-		rate  vtime.Rate
-		delay vtime.Time
-		loss  float64
+	if words := len(strings.Fields(r.rest)); !r.failed() && words%5 == 0 && words < 5*count {
+		r.errorf(countAt, "the file says %d links, has %d", count, words/5)
 	}
-	var b topo.Builder
-	var all []link
-	for range links {
+	var all []fileLink
+	ports := make([]int, nodes)
+	last := make(map[[2]int]int)
+	for range count {
 		a := int(r.int("a link's first node", 0, int64(nodes)-1))
 		z := int(r.int("a link's second node", 0, int64(nodes)-1))
 		at := r.at
@@ -65,8 +99,45 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		if r.failed() {
 			return nil, r.err()
 		}
-		all = append(all, link{a, z, rate, delay, loss})
+		ports[a]++
+		ports[z]++
+		pair := [2]int{min(a, z), max(a, z)}
+		if i, ok := last[pair]; ok {
+			all[i].replaced = true
+		}
+		last[pair] = len(all)
+		all = append(all, fileLink{a: a, b: z, rate: rate, delay: delay, loss: loss, ports: [2]int{ports[a], ports[z]}})
 	}
+	t, err := build(isSwitch, all, sw)
+	if err == nil && (down != nil || !consecutive(t)) {
+		if again, err := build(isSwitch, grouped(t, all, down), sw); err == nil && consecutive(again) {
+			t = again
+		}
+	}
+	if err != nil {
+		r.errorf(r.at, "%v", err)
+		return nil, r.err()
+	}
+	return t, nil
+}
+
+// otherTopology says what a file is that has not the format but looks like another.
+func (r *reader) otherTopology() {
+	first, _, _ := strings.Cut(strings.TrimSpace(r.rest), "\n")
+	at := diag.MakePos(r.name, r.line, r.col)
+	switch word, _, _ := strings.Cut(strings.TrimSpace(first), " "); {
+	case filepath.Ext(*r.name) == ".py":
+		r.errorf(at, "the file is a Python program, which is not run: give a p4app.json, or a topology of ours in YAML")
+	case strings.HasSuffix(word, ":") || word == "{":
+		r.errorf(at, "the file begins with %q: a topology of ours in YAML or JSON has a name that ends in .yaml or .json", word)
+	case settings[word].values != 0:
+		r.errorf(at, "the file begins with %s, a key of a configuration: give it as --config", word)
+	}
+}
+
+// build makes a topology of links, whose order is that of the ports.
+func build(isSwitch []bool, all []fileLink, sw topo.SwitchConfig) (*topo.Topology, error) {
+	var b topo.Builder
 	for i, sw := range isSwitch {
 		if sw {
 			b.AddSwitch(fmt.Sprintf("s%d", i), 0)
@@ -74,7 +145,7 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 			b.AddHost(fmt.Sprintf("h%d", i))
 		}
 	}
-	linksOf := make([]int, nodes)
+	linksOf := make([]int, len(isSwitch))
 	end := func(n int) int {
 		linksOf[n]++
 		if isSwitch[n] || linksOf[n] == 1 {
@@ -83,12 +154,69 @@ func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
 		return b.AddAdapter(n, fmt.Sprintf("h%d.%d", n, linksOf[n]))
 	}
 	for _, l := range all {
-		b.Connect(end(l.a), end(l.b), l.rate, l.delay).Loss = l.loss
+		made := b.Connect(end(l.a), end(l.b), l.rate, l.delay)
+		made.Loss, made.Unused = l.loss, l.replaced && isSwitch[l.a] && isSwitch[l.b]
 	}
 	t, err := b.Build("", sw)
 	if err != nil {
-		r.errorf(r.at, "%v", err)
-		return nil, r.err()
+		return nil, err
+	}
+	for i, l := range all {
+		for k, e := range [2]topo.End{t.Links[i].A, t.Links[i].B} {
+			if t.Nodes[e.Node].Kind == topo.Switch && l.ports[k] != e.Port {
+				t.Nodes[e.Node].Ports[e.Port-1].Number = l.ports[k]
+			}
+		}
 	}
 	return t, nil
+}
+
+// grouped returns the links in an order in which a switch's ports to lower tiers come
+// first, and the one that goes down last of its kind.
+func grouped(t *topo.Topology, all []fileLink, down *LinkDown) []fileLink {
+	key := func(l *fileLink) int {
+		k := 2 * int(t.Nodes[l.a].Tier+t.Nodes[l.b].Tier)
+		if down != nil && (l.a == down.A && l.b == down.B || l.a == down.B && l.b == down.A) {
+			k++
+		}
+		return k
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b fileLink) int { return cmp.Compare(key(&a), key(&b)) })
+	return sorted
+}
+
+// consecutive reports whether the ports of each switch to the next hops towards each
+// other leaf have consecutive numbers.
+func consecutive(t *topo.Topology) bool {
+	leaves := make(map[int]int) // a host of each
+	for _, id := range t.Hosts() {
+		leaves[t.Nodes[id].Leaf] = id
+	}
+	for _, host := range leaves {
+		tree := t.TreeTo(host)
+		for _, id := range t.Switches() {
+			if ports := tree.Closer(id); len(ports) > 0 && ports[len(ports)-1] != ports[0]+len(ports)-1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// CheckTopology returns warnings about what of a file is without effect.
+func CheckTopology(name string, t *topo.Topology) (warnings diag.List) {
+	var text []string
+	links := make(map[[2]int]int)
+	for i := range t.Links {
+		a, b := t.Nodes[t.Links[i].A.Node].Host, t.Nodes[t.Links[i].B.Node].Host
+		pair := [2]int{min(a, b), max(a, b)}
+		if links[pair]++; links[pair] == 2 {
+			text = append(text, fmt.Sprintf("%d and %d", pair[0], pair[1]))
+		}
+	}
+	if len(text) > 0 {
+		warnings.Warnf(diag.FilePos(name), code, "of parallel links only the last carries traffic, as in the simulator: between nodes %s", strings.Join(text, "; "))
+	}
+	return warnings
 }

@@ -26,12 +26,22 @@ type Case struct {
 	Point []string // value on each axis, as written in the file
 	Label string   // of the profile, with its target if the file names one
 
+	// Reroutes are changes of all routes, in the order of time: of experiments whose
+	// simulator routes around a link that is down.
+	Reroutes []Reroute
+
 	scenario  string
 	net       *topo.Topology
 	profile   *gen.Profile
 	target    string
 	canonical []byte        // all keys of the case, without names
 	flows     []fabric.Flow // flows of scenarios made by New
+}
+
+// Reroute is a change of all routes to those without some links, by their numbers.
+type Reroute struct {
+	At      vtime.Time
+	Without []int
 }
 
 // String names the case: "drill, load 0.6".

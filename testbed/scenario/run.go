@@ -163,8 +163,9 @@ type runner struct {
 	// watched are the registers to read that the program has; the scenario may
 	// name registers of other profiles.
 	watched []string
-	judged  []int // all judged flows so far
-	pending []int // those of them that are not finished; without a window, all flows
+	judged  []int      // all judged flows so far
+	pending []int      // those of them that are not finished; without a window, all flows
+	first   vtime.Time // when the first flow starts
 	moves   progressMeter
 	stuck   []result.Stuck
 	// acked has the acknowledged bytes of each flow at both ends of the window.
@@ -183,6 +184,7 @@ func (r *runner) loop(ctx context.Context) error {
 	nextSample, nextWatch, nextFeed := after(0, sample), after(0, watch), vtime.Time(0)
 	edges := [2]vtime.Time{tr.window.from, tr.window.until}
 	r.moves.wait = stuckAfter(&r.lab.Hosts)
+	reroutes := c.Reroutes
 	for {
 		now := f.Now()
 		for i := range edges {
@@ -209,7 +211,16 @@ func (r *runner) loop(ctx context.Context) error {
 		if r.immobile(now) {
 			return nil
 		}
-		next := min(nextSample, nextWatch, nextFeed, now+maxSlice, c.Until)
+		for len(reroutes) > 0 && reroutes[0].At <= now {
+			if err := r.lab.Reroute(ctx, reroutes[0].Without); err != nil {
+				return err
+			}
+			reroutes = reroutes[1:]
+		}
+		next := min(nextSample, nextWatch, nextFeed, now+max(maxSlice, r.idle(now)), c.Until)
+		if len(reroutes) > 0 {
+			next = min(next, reroutes[0].At)
+		}
 		for _, e := range edges {
 			if e > now && c.Open() {
 				next = min(next, e)
@@ -230,6 +241,15 @@ func (r *runner) loop(ctx context.Context) error {
 			nextWatch = after(nextWatch, watch)
 		}
 	}
+}
+
+// idle returns the time from now on in which no flow can have started, in whole
+// slices: flows of other simulators start at two seconds.
+func (r *runner) idle(now vtime.Time) vtime.Time {
+	if r.c.Open() || r.first <= now {
+		return 0
+	}
+	return (r.first - now) / maxSlice * maxSlice
 }
 
 // follow runs until next. It calls the follower in between, but the run cannot end
@@ -254,6 +274,9 @@ func (r *runner) follow(ctx context.Context, next vtime.Time) error {
 // expect adds the flows from the given one on to the judged and pending ones.
 func (r *runner) expect(first int) {
 	tr := r.traffic
+	if r.first = vtime.Never; len(tr.flows) > 0 {
+		r.first = slices.MinFunc(tr.flows, func(a, b fabric.Flow) int { return cmp.Compare(a.Start, b.Start) }).Start
+	}
 	ids := tr.judged(first, tr.added)
 	r.judged = append(r.judged, ids...)
 	if !r.c.Open() {

@@ -21,6 +21,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -177,12 +178,12 @@ func (s *Scenario) Open(name string) (io.ReadCloser, error) {
 
 // New returns a scenario of the given flows, which are the same for every seed,
 // without time lines and watched registers. The profile is adapted to the network.
+// A run ends at until at the latest; zero means that it ends when its flows have
+// ended or cannot proceed.
 func New(name string, t *topo.Topology, p *gen.Profile, flows []fabric.Flow, hosts roce.Config, until vtime.Time) (*Scenario, error) {
 	s := &Scenario{Name: name, Keys: newKeys(), Seeds: []uint64{1}}
 	s.Hosts = hosts
-	if until > 0 {
-		s.Until = until
-	}
+	s.Until = cmp.Or(until, vtime.Never)
 	program.Fit(p, t)
 	if err := p.Check(); err != nil {
 		return nil, err

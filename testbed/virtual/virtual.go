@@ -86,20 +86,30 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := intent.New(cfg.Topology, cfg.Program.Manifest, cfg.Program.P4Info, intent.Options{Paths: cfg.Paths})
+	return l, l.apply(ctx, cfg.Topology, intent.Options{Paths: cfg.Paths})
+}
+
+// apply makes the desired state of every switch the program, and the entries that
+// follow from a topology.
+func (l *Lab) apply(ctx context.Context, t *topo.Topology, o intent.Options) error {
+	plan, err := intent.New(t, l.cfg.Program.Manifest, l.cfg.Program.P4Info, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// A switch's desired state is the program, and the entries that follow from
-	// the topology.
-	return l, l.Control.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
-		entities, err := plan.Switch(cfg.Topology.NodeByName(s.Name()).ID)
+	return l.Control.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+		entities, err := plan.Switch(t.NodeByName(s.Name()).ID)
 		if err != nil {
 			return err
 		}
-		_, err = s.Apply(ctx, controlplane.Desired{Pipeline: cfg.Program.Pipeline(), Entities: entities})
+		_, err = s.Apply(ctx, controlplane.Desired{Pipeline: l.cfg.Program.Pipeline(), Entities: entities})
 		return err
 	})
+}
+
+// Reroute writes the entries that follow from the topology without some of its links.
+// Leaves that no path leads to any more have no route.
+func (l *Lab) Reroute(ctx context.Context, without []int) error {
+	return l.apply(ctx, l.cfg.Topology.Without(without), intent.Options{Paths: l.cfg.Paths, Partial: true})
 }
 
 // serve starts a P4Runtime server for every switch on a free loopback port. The
