@@ -116,6 +116,7 @@ func (c *Config) For(t *topo.Topology) (warnings diag.List) {
 		}
 		warnings.Warnf(at, code, "KMIN_MAP, KMAX_MAP and PMAX_MAP do not all have %s: nothing is marked there; the simulator stops, or without its assertions marks every packet that leaves others behind", strings.Join(text, ", "))
 	}
+	warnings = append(warnings, c.timeout(t)...)
 	if c.Switch.Buffer == 0 {
 		most := 0
 		for _, id := range t.Switches() {
@@ -130,6 +131,27 @@ func (c *Config) For(t *topo.Topology) (warnings diag.List) {
 		}
 		t.Switch.Buffer = c.Switch.Buffer
 	}
+	return warnings
+}
+
+// timeout sets a retransmission timeout if frames can be lost: HPCC's hosts have none,
+// and their flows stop for ever if a NACK or what it asks for is lost.
+func (c *Config) timeout(t *topo.Topology) (warnings diag.List) {
+	var causes []string
+	if c.ErrorRate > 0 {
+		causes = append(causes, "ERROR_RATE_PER_LINK")
+	} else if slices.ContainsFunc(t.Links, func(l topo.Link) bool { return l.Loss > 0 }) {
+		causes = append(causes, "error rates of links")
+	}
+	if c.LinkDown != nil {
+		causes = append(causes, "LINK_DOWN")
+	}
+	e, err := fabric.NewEstimator(t, &c.Hosts)
+	if c.Hosts.RTO > 0 || causes == nil || err != nil {
+		return nil
+	}
+	c.Hosts.RTO = 4 * e.LongestRTT()
+	warnings.Warnf(diag.FilePos(c.name), code, "with %s hosts have a retransmission timeout here, %v, four round trips; in the simulator they have none, and a flow never ends if a NACK or the packet that it asks for is lost", list(causes), c.Hosts.RTO)
 	return warnings
 }
 
