@@ -5,12 +5,14 @@ package hpcc
 import (
 	"bytes"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -111,9 +113,31 @@ func TestReadConfig(t *testing.T) {
 	if m, ok := c.MarkFor(40 * vtime.Gbps); !ok || m.KMin != 160*vtime.KB || m.KMax != 640*vtime.KB || m.PMax != 0.2 {
 		t.Errorf("marks at 40 Gb/s are %+v", m)
 	}
-	if c.Profile != "ecmp" || c.LinkDown != nil || c.Stop != 4*vtime.Second || c.FlowFile != "mix/f3.txt" || len(c.Warnings) != 0 {
+	if c.Profile != "ecmp" || c.LinkDown != nil || c.Stop != 4*vtime.Second || c.FlowFile != "mix/f3.txt" || !slices.Equal(keysOf(c.Warnings), []string{"TRACE_FILE", "TRACE_OUTPUT_FILE", "L2_CHUNK_SIZE"}) {
 		t.Errorf("%+v", c)
 	}
+	if want := []string{"FCT_OUTPUT_FILE mix/fct_t4.txt", "PFC_OUTPUT_FILE mix/pfc_t4.txt", "QLEN_MON_FILE mix/qlen.txt"}; !slices.Equal(outputsOf(c), want) {
+		t.Errorf("outputs are %q, want %q", outputsOf(c), want)
+	}
+}
+
+// keysOf returns the keys that warnings name.
+func keysOf(l diag.List) (keys []string) {
+	for _, d := range l {
+		for _, k := range regexp.MustCompile(`\b[A-Z][A-Z0-9_]{3,}\b`).FindAllString(d.Msg, -1) {
+			if _, ok := settings[k]; ok {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+func outputsOf(c *Config) (all []string) {
+	for _, o := range c.Outputs {
+		all = append(all, o.Key+" "+o.File)
+	}
+	return all
 }
 
 func TestConfigOfConWeave(t *testing.T) {
@@ -148,9 +172,12 @@ RANDOM_SEED 7
 	}
 }
 
+// required are the keys without which the simulators do not work.
+const required = "L2_ACK_INTERVAL 1\nRATE_AI 50Mb/s\nRATE_HAI 100Mb/s\nRP_TIMER 300\nEWMA_GAIN 0.00390625\n"
+
 // LB_MODE 9 is ConWeave itself, with its parameters in microseconds.
 func TestConfigOfConWeaveItself(t *testing.T) {
-	c, err := ParseConfig("c.txt", `LB_MODE 9
+	c, err := ParseConfig("c.txt", required+`LB_MODE 9
 CONWEAVE_TX_EXPIRY_TIME 300
 CONWEAVE_REPLY_TIMEOUT_EXTRA 4
 CONWEAVE_PATH_PAUSE_TIME 16
@@ -172,7 +199,7 @@ CONWEAVE_DEFAULT_VOQ_WAITING_TIME 200
 // once ended flows under way. Its switches send PAUSE at a sixteenth of the free
 // buffer, and RESUME as soon as the queue is below.
 func TestConfigAsConWeaveWritesIt(t *testing.T) {
-	c, err := ParseConfig("c.txt", `LB_MODE 3
+	c, err := ParseConfig("c.txt", required+`LB_MODE 3
 FLOWGEN_START_TIME 2.0
 FLOWGEN_STOP_TIME 2.1
 BUFFER_SIZE 9
@@ -198,19 +225,21 @@ PMAX_MAP 3 100000000000 0.20 200000000000 0.20 400000000000 0.20
 	if m, _ := c.MarkFor(200 * vtime.Gbps); m.KMin != 400*vtime.KB {
 		t.Errorf("swapped thresholds become %+v", m)
 	}
-	if len(c.Warnings) != 2 {
-		t.Errorf("warnings are %v", c.Warnings)
+	n := smallTopology(t) // has links of 10, 40 and 100 Gb/s
+	if more := c.For(n); len(c.Warnings) != 1 || len(more) != 1 || !strings.Contains(more[0].Msg, "10Gbps (1 links), 40Gbps (2 links): nothing is marked there") {
+		t.Errorf("warnings are %v and %v", c.Warnings, more)
 	}
 }
 
-// HPCC's switches do not use ACK_HIGH_PRIO. Treated as a priority, it made round
-// trips with TIMELY shorter than the simulator's.
+// HPCC's switches do not use ACK_HIGH_PRIO; it only lets hosts send
+// acknowledgements of a paused class. Treated as a priority, it made round trips with
+// TIMELY shorter than the simulator's.
 func TestAcknowledgementsQueueWithData(t *testing.T) {
-	c, err := ParseConfig("c.txt", "CC_MODE 7\nACK_HIGH_PRIO 1\n")
+	c, err := ParseConfig("c.txt", required+"CC_MODE 7\nACK_HIGH_PRIO 1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Hosts.AckClass != -1 || c.Hosts.Overhead != -2 || len(c.Warnings) != 0 {
+	if c.Hosts.AckClass != -1 || !c.Hosts.AcksUnpaused || c.Hosts.Overhead != -2 || len(c.Warnings) != 0 {
 		t.Errorf("hosts are %+v, warnings %v", c.Hosts, c.Warnings)
 	}
 }
@@ -237,13 +266,24 @@ func TestMarksInCells(t *testing.T) {
 }
 
 func TestUnknownKeysAreWarnedOf(t *testing.T) {
-	c, err := ParseConfig("c.txt", "CC_MOD 1\nMULTI_RATE 1\nTRACE_FILE x\n")
+	c, err := ParseConfig("c.txt", required+"CC_MOD 1\nCC_MODE 3\nMULTI_RATE 1\nTRACE_FILE x\n# RANDOM_SEED 3\nHAS_WIN 1 2 VAR_WIN 1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Warnings) != 2 || !strings.Contains(c.Warnings[0].Error(), `c.txt:1:1: warning: CC_MOD is unknown and has no effect (did you mean "CC_MODE"?)`) ||
-		!strings.Contains(c.Warnings[1].Error(), "MULTI_RATE 1 has no effect") {
-		t.Errorf("warnings are %v", c.Warnings)
+	want := []string{
+		`c.txt:6:1: warning: CC_MOD is unknown and has no effect (did you mean "CC_MODE"?)`,
+		`c.txt:8:1: warning: MULTI_RATE 1 has no effect: HPCC looks here`,
+		`c.txt:9:1: warning: TRACE_FILE has no effect: traces of packets`,
+		`c.txt:10:3: warning: RANDOM_SEED of a comment is read by the simulators`,
+		`c.txt:11:11: warning: 2 is left over: the key before it has fewer values`,
+	}
+	for i, w := range want {
+		if len(c.Warnings) != len(want) || !strings.Contains(c.Warnings[i].Error(), w) {
+			t.Fatalf("warnings are %v, want %q", c.Warnings, want)
+		}
+	}
+	if c.Seed != 0 || !c.Hosts.WindowFollowsRate {
+		t.Errorf("seed %d, hosts %+v", c.Seed, c.Hosts)
 	}
 }
 
@@ -269,7 +309,15 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{flows, "1\n0 1 3 100 5 2\n", "x.txt:2:3: a flow's destination is node 1, which is a switch"},
 		{flows, "1\n0 0 3 100 5 2\n", "x.txt:2:3: node 0 sends to itself"},
 		{flows, "1\n0 2 8 100 5 2\n", `a flow's priority is "8"`},
-		{flows, "2\n0 2 3 100 5 2\n", "x.txt:3:1: the file ends before a flow's source"},
+		{flows, "2\n0 2 3 100 5 2\n", "x.txt:1:1: the file says 2 flows, has 1"},
+		{flows, "3\n0 2 3 1000000 2.0\n", "x.txt:1:1: the file says 3 flows, has 1"},
+		{flows, "1\n0 2 3 1000000\n", "x.txt:2:1: a flow has 5 fields (source, destination, priority, bytes, start) or 6 (with a destination port before the bytes), this line has 4"},
+		{flows, "2\n0 2 3 100 5 2\n0 2 3 100 5\n", "x.txt:3:1: a flow has 6 fields in the lines before, this line has 5"},
+		{flows, "src,dst,bytes,start\nh1,h2,5,0us\n", "x.txt:1:1: the file is a CSV, not a simulator's flow file: it belongs in a scenario, as traffic: [{trace: {file: x.txt}}]"},
+		{flows, "Nodes 8\nConnections 1\n0->1 start 0 size 5\n", "the file is a connection matrix of htsim, which is not read"},
+		{topology, "2 1 2\n1\n0 1 40Gbps 1us 0\n", "x.txt:1:5: the file says 2 links, has 1"},
+		{topology, "leaf_spine: {leaves: 2}\n", `the file begins with "leaf_spine:": a topology of ours in YAML or JSON has a name that ends in .yaml or .json`},
+		{topology, "CC_MODE 1\n", "the file begins with CC_MODE, a key of a configuration: give it as --config"},
 		{flows, "1\n0 2 3 100 0 2\n", `a flow's size in bytes is "0"`},
 		{flows, "1\n0 2 3 100 5 NaN\n", `a flow's start in seconds is "NaN"`},
 		{fct, "0b000002 0b000001 1 1 1 1 1 1", `the source is "0b000002", which is not the address of a node`},
@@ -283,6 +331,10 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{config, "\nRATE_AI", "x.txt:2:1: RATE_AI: a value is missing"},
 		{config, "RATE_AI fast", `RATE_AI: "fast" must be a rate`},
 		{config, "CONWEAVE_TX_EXPIRY_TIME 2000000", `x.txt:1:1: CONWEAVE_TX_EXPIRY_TIME: "2000000" must be a number from 0 to 1.073741e+06`},
+		{config, "BUFFER_SIZE 0", `x.txt:1:1: BUFFER_SIZE: "0" must be a whole number from 1 to 4095`},
+		{config, "RP_TIMER 0", `x.txt:1:1: RP_TIMER: "0" must be a number from 1 to 1e+09`},
+		{config, "PAUSE_TIME 0", `x.txt:1:1: PAUSE_TIME: "0" must be a number from 1 to 1e+09`},
+		{config, "KMIN_MAP 2 100000000000 400\n", "x.txt:1:1: KMIN_MAP: a value is missing"},
 		{config, "EWMA_GAIN 2", `EWMA_GAIN: "2" must be a number from 0 to 1`},
 		{config, "L2_ACK_INTERVAL 0", "flows without acknowledgements never end"},
 	} {
