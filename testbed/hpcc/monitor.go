@@ -4,6 +4,7 @@ package hpcc
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -124,6 +125,8 @@ type Recorder struct {
 	uplink  strings.Builder
 	conn    strings.Builder
 	present map[[2]int]int64 // lengths at the last look, in bytes
+	order   []int            // flows by start
+	open    []int            // of these, those that have started and not been seen to end
 }
 
 // qlenDump is the interval of the lines in the file of queue lengths.
@@ -147,6 +150,10 @@ func (c *Config) NewRecorder(t *topo.Topology, flows []fabric.Flow) *Recorder {
 	if !r.queues && !r.links {
 		return nil
 	}
+	for i := range flows {
+		r.order = append(r.order, i)
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(flows[a].Start, flows[b].Start) })
 	if r.queues {
 		// Samples after the last lines appear in no file.
 		steps := (max(r.last-r.next, 0) + r.m.Every - 1) / r.m.Every
@@ -262,13 +269,13 @@ func (r *Recorder) sampleLinks(lab *virtual.Lab) {
 			fmt.Fprintf(&r.uplink, "%d,%d,%d,%d\n", now, id, number(r.t, id, i+1), int64(sent.Bytes)*r.theirs/r.frame)
 		}
 	}
+	for len(r.order) > 0 && r.flows[r.order[0]].Start <= r.next {
+		r.open, r.order = append(r.open, r.order[0]), r.order[1:]
+	}
+	r.open = slices.DeleteFunc(r.open, lab.Fabric.Ended)
 	open, active := make(map[int]int), make(map[int]int)
-	for i := range min(lab.Fabric.Flows(), len(r.flows)) {
-		f := &r.flows[i]
-		if f.Start > r.next || lab.Fabric.Ended(i) {
-			continue
-		}
-		host := r.t.Nodes[f.Src].Host
+	for _, i := range r.open {
+		host := r.t.Nodes[r.flows[i].Src].Host
 		open[host]++
 		if fl := lab.Fabric.Flow(i); fl.Sent < fl.Packets {
 			active[host]++
