@@ -46,9 +46,11 @@ func newFabricRunCmd() *cobra.Command {
 		Short: "Run a scenario, or the files of an HPCC or ConWeave experiment",
 		Long: `Runs the profiles of a scenario on a network in virtual time and prints a table.
 Instead of a scenario it takes a topology and a flow file in the formats of the
-HPCC simulator and its descendants, and writes FCT and PFC files in theirs.
+HPCC simulator and its descendants, and writes FCT and PFC files in theirs. Files
+that a configuration says to write are written below the working folder.
 
-Ctrl-C stops the run; the results so far are kept and marked partial.`,
+Ctrl-C stops the run; the results so far are kept and marked partial. The exit
+code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,

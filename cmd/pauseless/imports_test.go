@@ -97,8 +97,8 @@ var changes = []struct {
 	{"LINK_DOWN", twoPaths, fourAlike, "LINK_DOWN 50 2 4", []float64{339933, 340182, 342672, 340265}, 0.01, "with LINK_DOWN hosts have a retransmission timeout"},
 	{"LINK_DOWN in the middle of the ports", inTurn, onFour, "LINK_DOWN 30 4 6", []float64{1151126, 1160339, 1131704, 101801, 173186, 204441}, 0.06, ""},
 	// Which frames are lost is chance.
-	{"ERROR_RATE_PER_LINK", oneLeaf, lone, "ERROR_RATE_PER_LINK 0.01", []float64{334040}, 0.25, "with ERROR_RATE_PER_LINK hosts have a retransmission timeout"},
-	{"error rates of links", lossy, lone, "", []float64{303828}, 0.25, "with error rates of links hosts have a retransmission timeout"},
+	{"ERROR_RATE_PER_LINK", oneLeaf, lone, "ERROR_RATE_PER_LINK 0.01", []float64{334040}, 0.35, "with ERROR_RATE_PER_LINK hosts have a retransmission timeout"},
+	{"error rates of links", lossy, lone, "", []float64{303828}, 0.35, "with error rates of links hosts have a retransmission timeout"},
 	{"hosts and spines in turn", inTurn, onFour, "", []float64{215682, 157665, 215765, 52409, 109043, 134434}, 0.01, ""},
 	{"priority 4", inTurn, strings.ReplaceAll(onFour, " 3 10", " 4 10"), "", []float64{215682, 157665, 215765, 52409, 109043, 134434}, 0.01, ""},
 	{"parallel links", parallel, narrow, "", []float64{1436299, 1404736, 1422605, 98633}, 0.08, "of parallel links only the last carries traffic"},
