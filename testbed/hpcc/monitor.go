@@ -119,7 +119,6 @@ type Recorder struct {
 	last    vtime.Time // no sample is after it
 	frame   int64      // bytes of a full data frame here
 	theirs  int64      // and there
-	leaves  [][]int    // ports to other switches, by leaf
 	lengths map[[2]int][]int
 	qlen    strings.Builder
 	uplink  strings.Builder
