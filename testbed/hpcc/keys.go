@@ -5,7 +5,6 @@ package hpcc
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -28,7 +28,7 @@ var (
 // values. Keys that are left out have the simulator's defaults. An error is a
 // diag.List or that of reading the file.
 func ReadConfig(name string) (*Config, error) {
-	data, err := os.ReadFile(name)
+	data, err := infile.Read(name)
 	if err != nil {
 		return nil, err
 	}

@@ -166,7 +166,7 @@ func seconds(s float64) vtime.Time {
 // KindOf says what a file of a simulator looks like: "config", "topology" or "flows";
 // empty if it does not.
 func KindOf(name string) string {
-	data, err := os.ReadFile(name)
+	data, err := infile.Read(name)
 	if err != nil {
 		return ""
 	}
