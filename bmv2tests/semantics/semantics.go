@@ -6,6 +6,7 @@
 package semantics
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -91,17 +92,32 @@ func Compile(c generate.Case) (*bmv2json.Program, error) {
 // Run runs a case on our switch, and returns the differences from what is
 // expected as an error.
 func (e *Expected) Run(p *bmv2json.Program, trace func(string)) error {
-	script := e.Script
-	for _, entry := range e.Entries { // the compiler leaves out tables that no packet reaches
-		if !hasTable(p, entry.Table) {
-			script = strings.Replace(script, entry.Command()+"\n", "", 1)
-		}
-	}
-	s, err := stf.Parse("case.stf", []byte(script))
+	s, err := e.script(p)
 	if err != nil {
 		return err
 	}
 	return stf.Run(p, s, stf.Options{Trace: trace})
+}
+
+// RunBMv2 is Run on simple_switch_grpc.
+func (e *Expected) RunBMv2(p *bmv2json.Program, binary string) error {
+	s, err := e.script(p)
+	if err != nil {
+		return err
+	}
+	return stf.RunBMv2(context.Background(), p, s, binary)
+}
+
+// script parses the script, without the entries of tables that no packet reaches
+// and the compiler therefore left out.
+func (e *Expected) script(p *bmv2json.Program) (*stf.Script, error) {
+	text := e.Script
+	for _, entry := range e.Entries {
+		if !hasTable(p, entry.Table) {
+			text = strings.Replace(text, entry.Command()+"\n", "", 1)
+		}
+	}
+	return stf.Parse("case.stf", []byte(text))
 }
 
 func hasTable(p *bmv2json.Program, name string) bool {

@@ -3,8 +3,11 @@
 package semantics
 
 import (
+	"context"
 	"errors"
 	"flag"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,8 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pauseless/pauseless/bmv2tests/semantics/evaluator"
 	"github.com/pauseless/pauseless/bmv2tests/semantics/generate"
 	"github.com/pauseless/pauseless/bmv2tests/semantics/shrink"
+	"github.com/pauseless/pauseless/compiler/p4c"
+	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/need"
 )
@@ -61,7 +67,7 @@ func refusal(r Refused) string {
 func TestPrograms(t *testing.T) {
 	n := *programs
 	if n == 0 {
-		need.No(t, errors.New("-programs says how many: the differences of the compiler that are known are not mended yet"))
+		n = 150
 	}
 	begun := time.Now()
 	var next, refused, unspecified atomic.Int64
@@ -111,4 +117,79 @@ func report(t *testing.T, seed uint64, c generate.Case, kind string, err error) 
 		script = e.Script
 	}
 	t.Errorf("seed %d: %s: %v\nreduced from %d to %d bytes:\n%s\n%s\n%v", seed, kind, err, len(c.Text), len(small.Text), small.Text, script, smallErr)
+}
+
+// TestOnSimpleSwitch runs programs on simple_switch_grpc: with our JSON, which must
+// do as the evaluator says, and with that of p4c where it compiles the program. The
+// differences of p4c are counted and shown.
+func TestOnSimpleSwitch(t *testing.T) {
+	binary := need.Tool(t, "BMV2", "simple_switch_grpc")
+	_, noP4C := p4c.Find()
+	if noP4C != nil {
+		t.Logf("SKIP: %v", noP4C)
+	}
+	n := max(*programs/10, 10)
+	compared, byP4C, differ := 0, 0, 0
+	for i := range n {
+		seed := *firstSeed + uint64(i)
+		c := generate.New(seed)
+		ours, err := Compile(c)
+		if err != nil {
+			continue
+		}
+		e, err := Evaluate(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared++
+		if err := e.RunBMv2(ours, binary); err != nil {
+			t.Errorf("seed %d, with our JSON: %v", seed, err)
+		}
+		if noP4C != nil {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "case.p4")
+		if err := os.WriteFile(file, []byte(c.Text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := p4c.Compile(context.Background(), p4c.Options{File: file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.List.HasErrors() {
+			continue
+		}
+		theirs, err := bmv2json.Decode("case.json", r.JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byP4C++
+		if err := e.RunBMv2(theirs, binary); err != nil {
+			differ++
+			t.Logf("seed %d, with the JSON of p4c: %v", seed, err)
+		}
+	}
+	t.Logf("%d programs on simple_switch_grpc; p4c compiles %d of them, of which %d differ from the specification", compared, byP4C, differ)
+}
+
+// A program is reduced to what matters: here, a saturating addition.
+func TestReduce(t *testing.T) {
+	adds := func(c generate.Case) bool {
+		p, err := evaluator.Parse("case.p4", c.Text)
+		if err != nil || !strings.Contains(c.Text, "|+|") || len(c.Packets) == 0 {
+			return false
+		}
+		_, err = p.Run(inPort, c.Packets[0])
+		return err == nil
+	}
+	for seed := uint64(1); ; seed++ {
+		c := generate.New(seed)
+		if !adds(c) {
+			continue
+		}
+		if small := shrink.Reduce(c, adds); len(small.Text) > 1300 || len(small.Packets) != 1 || len(small.Entries) > 0 {
+			t.Errorf("seed %d is reduced to %d bytes, %d packets and %d entries:\n%s", seed, len(small.Text), len(small.Packets), len(small.Entries), small.Text)
+		}
+		return
+	}
 }

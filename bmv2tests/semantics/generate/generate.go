@@ -22,7 +22,7 @@ import (
 
 // New returns the case of a seed.
 func New(seed uint64) Case {
-	g := &gen{r: rand.New(rand.NewPCG(seed, 0)), numbers: map[string]*typ{}, fixedLoops: true}
+	g := &gen{r: rand.New(rand.NewPCG(seed, 0)), numbers: map[string]*typ{}}
 	g.program()
 	return Case{Text: g.b.String(), Entries: g.entries, Packets: g.packets()}
 }
@@ -38,7 +38,6 @@ type gen struct {
 	consts                            []variable
 	functions                         []*function
 	swap                              bool
-	fixedLoops                        bool // the variable of a for-in loop is not assigned
 	entries                           []Entry
 	names                             int
 
@@ -532,9 +531,42 @@ func (g *gen) controlPlane(table string, keys []Key, actions []*function) {
 	}
 }
 
+// subParser writes a parser that extracts an x_t.
+func (g *gen) subParser(name string) {
+	t := g.scalars[0]
+	params := []param{{"out", "q", g.x}, {"inout", "v", t}, {"in", "w", t}}
+	g.p("parser %s(packet_in p, %s) {\n", name, paramText(params))
+	leave := g.enter(inParser, 60, params)
+	functions := g.functions
+	g.functions = slices.DeleteFunc(slices.Clone(functions), func(f *function) bool { return f.loops })
+	g.local(1)
+	scope := len(g.scope)
+	g.p("state start {\n")
+	g.stmt(1)
+	g.p("p.extract(q);\n")
+	g.scope = append(g.scope[:scope], variable{"q", g.x, false})
+	g.stmt(1)
+	g.p("transition select(%s) {\n%s: more;\ndefault: accept;\n}\n}\nstate more {\n", g.expr(t, 2), g.literal(t))
+	g.scope = g.scope[:scope+1]
+	g.stmt(1)
+	g.stmt(1)
+	g.p("transition accept;\n}\n}\n")
+	g.functions = functions
+	leave()
+}
+
 // parser writes the parser: a chain of states that extract headers.
 func (g *gen) parser() {
+	g.actions, g.tables, g.instances, g.register = nil, nil, nil, nil
+	sub := ""
+	if g.chance(40) {
+		sub = "SP"
+		g.subParser(sub)
+	}
 	g.p("parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t sm) {\n")
+	if sub != "" {
+		g.p("%s() sub;\n", sub)
+	}
 	leave := g.enter(inParser, 150, nil)
 	functions := g.functions
 	g.functions = slices.DeleteFunc(slices.Clone(functions), func(f *function) bool { return f.loops }) // parsers have none
@@ -546,6 +578,11 @@ func (g *gen) parser() {
 		g.scope = append(g.scope, variable{"meta." + f.name, f.t, false})
 	}
 	extracts := []string{"p.extract(hdr.x);"}
+	if sub != "" {
+		if lv := g.lvalue(g.scalars[0], 0); lv != "" {
+			extracts[0] = fmt.Sprintf("sub.apply(p, hdr.x, %s, %s);", lv, g.expr(g.scalars[0], 2))
+		}
+	}
 	if g.stack != nil {
 		for range g.stack.size - g.n(2) {
 			extracts = append(extracts, "p.extract(hdr.s.next);")

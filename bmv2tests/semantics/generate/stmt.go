@@ -92,7 +92,11 @@ func (g *gen) copyStmt() bool {
 		g.p("%s = %s;\n", lv, g.plain(t))
 		return true
 	}
-	g.p("%s = %s;\n", lv, g.expr(t, 2))
+	x := g.expr(t, 2)
+	if x == lv {
+		return false // the compiler drops it, which matters for members of unions only
+	}
+	g.p("%s = %s;\n", lv, x)
 	return true
 }
 
@@ -126,6 +130,12 @@ func (g *gen) local(int) bool {
 		t = []*typ{g.x, g.pair}[g.n(2)]
 	}
 	name := g.name("v")
+	if g.chance(8) {
+		x, y := g.anyScalar(), g.anyScalar()
+		g.p("tuple<%s, %s> %s = {%s, %s};\n", x.text, y.text, name, g.expr(x, 2), g.expr(y, 2))
+		g.scope = append(g.scope, variable{name + "[0]", x, true}, variable{name + "[1]", y, true})
+		return true
+	}
 	g.p("%s %s = %s;\n", t.text, name, g.expr(t, 2))
 	g.scope = append(g.scope, variable{name: name, t: t})
 	return true
@@ -207,7 +217,14 @@ func (g *gen) loop(depth int) bool {
 	scope := len(g.scope)
 	i := g.name("i")
 	t := g.bits(8, false)
-	switch g.n(4) {
+	switch g.n(5) {
+	case 4:
+		if g.stack == nil || g.plain(g.stack) == "" {
+			return false
+		}
+		t = g.x
+		g.p("for (%s %s in %s) ", t.text, i, g.plain(g.stack))
+		g.scope = append(g.scope, variable{i, t, false})
 	case 0, 1:
 		g.p("for (bit<8> %s = 0; %s < %d; %s = %s + 1) ", i, i, 1+g.n(4), i, i)
 		g.scope = append(g.scope, variable{i, t, true})
@@ -217,7 +234,7 @@ func (g *gen) loop(depth int) bool {
 			high = fmt.Sprintf("(bit<8>) %s", g.expr(g.bits(2, false), 2))
 		}
 		g.p("for (bit<8> %s in %s .. %s) ", i, low, high)
-		g.scope = append(g.scope, variable{i, t, g.fixedLoops})
+		g.scope = append(g.scope, variable{i, t, false})
 	case 3:
 		t = g.anyScalar()
 		var list []string
@@ -225,7 +242,7 @@ func (g *gen) loop(depth int) bool {
 			list = append(list, g.expr(t, 2))
 		}
 		g.p("for (%s %s in (list<%s>) {%s}) ", t.text, i, t.text, strings.Join(list, ", "))
-		g.scope = append(g.scope, variable{i, t, g.fixedLoops})
+		g.scope = append(g.scope, variable{i, t, false})
 	}
 	g.loops++
 	g.looped = true
