@@ -129,6 +129,7 @@ func newRootCmd() *cobra.Command {
 		newLiveCmd(),
 		newReportCmd(),
 		newSchemaCmd(),
+		newWiresharkCmd(),
 		newSTFCmd(),
 		newSwitchCmd(),
 		newTofinoCmd(),

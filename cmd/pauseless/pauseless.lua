@@ -5,9 +5,10 @@
 -- tags of hosts (0x88b6), PB-FS postcards (UDP port 54792), HPCC's telemetry (UDP
 -- port 54791) and PINT's digest (UDP port 54793).
 --
---   wireshark -X lua_script:docs/wireshark/pauseless.lua capture.pcap
+--   pauseless wireshark >pauseless.lua
+--   wireshark -X lua_script:pauseless.lua capture.pcap
 --
--- or copy it into Wireshark's folder of personal Lua plugins.
+-- or put it into Wireshark's folder of personal Lua plugins.
 
 local ethertype = DissectorTable.get("ethertype")
 local udp_port = DissectorTable.get("udp.port")
@@ -68,19 +69,47 @@ local function conweave(t, buf, at)
 end
 local layouts = {[5] = {}, [8] = {conga}, [11] = {conweave}, [14] = {plb}, [15] = {rtt}, [18] = {rtt, conga}, [24] = {rtt, plb}}
 
--- header_length finds where what follows begins: at an IPv4 header that is
--- UDP's and as long as what is left of the frame, at a host's tag before one, or
--- at an ARP message.
+-- ipv4 reports whether an IPv4 header begins at a place: its lengths fit the frame,
+-- and its checksum is right, or its protocol is UDP. The second result is true for a
+-- right checksum.
+local function ipv4(buf, at, reported)
+	if buf:len() < at + 20 then return false end
+	local first, total = buf(at, 1):uint(), buf(at + 2, 2):uint()
+	local length = 4 * (first % 16)
+	if math.floor(first / 16) ~= 4 or length < 20 or total < length or total > reported - at then return false end
+	local sum = 0
+	for i = 0, math.min(length, buf:len() - at) - 2, 2 do sum = sum + buf(at + i, 2):uint() end
+	while sum > 0xffff do sum = sum % 0x10000 + math.floor(sum / 0x10000) end
+	local right = sum == 0xffff and buf:len() >= at + length
+	return right or buf(at + 9, 1):uint() == 17, right
+end
+
+-- ipv6 and arp do the same for an IPv6 header and for a message of ARP.
+local function ipv6(buf, at, reported)
+	return buf:len() >= at + 40 and math.floor(buf(at, 1):uint() / 16) == 6 and buf(at + 4, 2):uint() + 40 <= reported - at
+end
+local function arp(buf, at)
+	return buf:len() >= at + 8 and buf(at, 4):uint() == 0x00010800 and buf(at + 4, 2):uint() == 0x0604
+end
+
+-- header_length finds where what follows begins: at what the EtherType says, or at a
+-- host's tag before it. A right checksum counts more than a length that fits.
 local function header_length(kind, buf, reported)
-	local lengths = {5, 8, 11, 14, 15, 18, 24}
-	for _, n in ipairs(lengths) do
-		local at = n
-		if kind == 0x88b6 and buf:len() > n + 8 and buf(n, 1):uint() == 0x10 then at = n + 8 end
-		if buf:len() >= at + 20 and buf(at, 1):uint() == 0x45 and buf(at + 9, 1):uint() == 17 and buf(at + 2, 2):uint() <= reported - at then return n end
-		if kind == 0x0806 and buf:len() >= n + 8 and buf(n, 2):uint() == 1 and buf(n + 2, 2):uint() == 0x0800 then return n end
+	local likely
+	for _, n in ipairs({5, 8, 11, 14, 15, 18, 24}) do
+		local at, what = n, kind
+		if kind == 0x88b6 and buf:len() > n + 8 and buf(n, 1):uint() == 0x10 then at, what = n + 8, buf(n + 6, 2):uint() end
+		if what == 0x0800 then
+			local is, right = ipv4(buf, at, reported)
+			if right then return n end
+			if is then likely = likely or n end
+		end
+		if what == 0x86dd and ipv6(buf, at, reported) then likely = likely or n end
+		if what == 0x0806 and arp(buf, at) then return n end
 	end
+	if likely then return likely end
 	-- Nothing follows: a probe. PLB's is the only one.
-	if kind ~= 0x0800 and kind ~= 0x0806 and kind ~= 0x88b6 then
+	if kind ~= 0x0800 and kind ~= 0x0806 and kind ~= 0x86dd and kind ~= 0x88b6 then
 		if buf:len() >= 24 then return 24 end
 		if buf:len() >= 14 then return 14 end
 	end
