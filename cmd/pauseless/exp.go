@@ -174,6 +174,15 @@ func todo(cmd *cobra.Command, p *exp.Plan) string {
 	return fmt.Sprintf("no run is done; `%s` executes them", command)
 }
 
+// stored says on stderr if what a plan reads from the store was made by another build.
+func stored(cmd *cobra.Command, p *exp.Plan, store *exp.Store) error {
+	other, ok, err := p.Stored(store)
+	if ok {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the runs are those of build %v; this is build %v, with which `pauseless exp run` makes them again\n", p.Scenario.Name, other, exp.ThisBuild())
+	}
+	return err
+}
+
 // writeJSON prints the outcome of one experiment as an object, and those of several
 // as an array.
 func (f *expFlags) writeJSON(w io.Writer, outcomes []*result.Outcome) error {
@@ -477,6 +486,9 @@ process executes the runs.`,
 			if cmd.Context().Err() != nil {
 				return errInterrupted
 			}
+			if err := stored(cmd, p, store); err != nil {
+				return err
+			}
 			s, err := p.Status(store, *parallel)
 			if err != nil {
 				return err
@@ -544,6 +556,9 @@ func newExpShowCmd() *cobra.Command {
 		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
 		var outcomes []*result.Outcome
 		for _, p := range plans {
+			if err := stored(cmd, p, store); err != nil {
+				return err
+			}
 			s, err := p.Status(store, 1)
 			if err != nil {
 				return err
@@ -595,6 +610,9 @@ read them with DuckDB, pandas and R.`,
 		}
 		store := exp.ReadStore(f.store)
 		for _, p := range plans {
+			if err := stored(cmd, p, store); err != nil {
+				return err
+			}
 			s, err := p.Status(store, 1)
 			if err != nil {
 				return err

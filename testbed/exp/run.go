@@ -98,6 +98,12 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 			return nil, err
 		}
 	}
+	if p.build != "" {
+		panic("BUG: runs are made by this build")
+	}
+	if err := st.noteBuild(); err != nil {
+		return nil, st.writeError("results cannot be kept", err)
+	}
 	r := &runner{p: p, st: st, o: o, earlier: make(map[string]result.RunNote), done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
 	if o.OnEvent != nil {
 		r.costs = newCostModel(p, st)
