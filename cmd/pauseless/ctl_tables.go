@@ -19,6 +19,8 @@ func newCtlTablesCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tables [NAME…]",
 		Short: "List tables, or their entries",
+		Long: `List the tables of a program with their match fields and actions, or the entries
+of some tables. An action's parameters are listed with their widths in bits.`,
 		Example: `  pauseless ctl --addr :9559 tables
   pauseless ctl --addr :9559 tables Forward
   pauseless ctl --addr :9559 tables Forward -o json`,
@@ -43,7 +45,7 @@ func newCtlTablesCmd(c *ctl) *cobra.Command {
 
 // listTables prints a record per table, with the number of its entries.
 func listTables(ctx context.Context, p *printer, f *controlplane.Fabric) error {
-	list := p.table("", both("switch"), both("table"), both("match"), both("entries"), both("size"), both("actions"))
+	list := p.table("", both("switch"), both("table"), both("match"), both("entries"), both("size"), inJSON("actions"), inTable("actions"))
 	for _, s := range f.Sessions() {
 		sch, err := s.LoadSchema(ctx)
 		if err != nil {
@@ -58,14 +60,14 @@ func listTables(ctx context.Context, p *printer, f *controlplane.Fabric) error {
 			entries[e.GetTableEntry().GetTableId()]++
 		}
 		for _, t := range sch.Tables {
-			var match, actions []string
+			var match, actions, signatures []string
 			for _, m := range t.Fields {
 				match = append(match, m.Name+":"+m.Match.String())
 			}
 			for _, a := range t.Actions {
-				actions = append(actions, a.Name)
+				actions, signatures = append(actions, a.Name), append(signatures, signature(a))
 			}
-			if err := list.add(s.Name(), t.Name, match, entries[t.ID], t.Size, actions); err != nil {
+			if err := list.add(s.Name(), t.Name, match, entries[t.ID], t.Size, actions, signatures); err != nil {
 				return err
 			}
 		}
@@ -164,7 +166,31 @@ func printTable(ctx context.Context, p *printer, s *controlplane.Session, name s
 		}
 	}
 	list.end()
-	return nil
+	var actions []string
+	for _, a := range t.Actions {
+		actions = append(actions, signature(a))
+	}
+	if p.json {
+		return nil
+	}
+	return p.write(func() error {
+		_, err := fmt.Fprintln(p.w, "  actions: "+strings.Join(actions, ", "))
+		return err
+	})
+}
+
+// signature returns an action with the width of each parameter, as in
+// "to_port(port:9)".
+func signature(a *schema.Action) string {
+	var params []string
+	for _, f := range a.Params {
+		width := "text"
+		if f.Bits > 0 {
+			width = fmt.Sprint(f.Bits)
+		}
+		params = append(params, f.Name+":"+width)
+	}
+	return a.Name + "(" + strings.Join(params, ", ") + ")"
 }
 
 func matchOf(e *p4v1.TableEntry, field uint32) *p4v1.FieldMatch {

@@ -6,13 +6,16 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/spf13/cobra"
 )
 
@@ -26,8 +29,8 @@ simple_switch_grpc), links are veth pairs, and a controller keeps the switches
 in their desired state. The network runs slower than the topology, by a factor
 that is printed.
 
-A topology is a file of ours (docs/reference/topology.md), a p4app.json of p4-utils
-or a topology.json of p4lang's tutorials.`,
+A topology is a file of ours (docs/reference/topology.md), the network of a scenario,
+a p4app.json of p4-utils or a topology.json of p4lang's tutorials.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo ip netns exec fabric-h1 ping 10.0.1.1
   sudo pauseless deploy netns --down fabric
@@ -93,7 +96,7 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 		return usageErrorf(cmd, "which program? give --profile NAME; `pauseless gen --list` shows the names")
 	}
 	d.file = args[0]
-	if d.net, err = topo.Read(d.file); err != nil {
+	if d.net, err = networkOf(d.file); err != nil {
 		return err
 	}
 	if d.name == "" {
@@ -119,6 +122,25 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	d.lab.Program, err = local.Build(p, d.net, kind, plan.Scale)
 	return err
 }
+
+// networkOf reads a topology file, or the network of a scenario.
+func networkOf(file string) (*topo.Topology, error) {
+	text, err := infile.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	if !aScenario.Match(text) {
+		return topo.Read(file)
+	}
+	s, err := scenario.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	return s.Cases()[0].Net(), nil
+}
+
+// aScenario matches a key that scenarios have and topologies do not.
+var aScenario = regexp.MustCompile(`(?m)^(network|traffic|profiles?|arms) *:`)
 
 func (d *deployment) switchKind(cmd *cobra.Command) (local.Kind, error) {
 	kind := local.Kind(d.kind)

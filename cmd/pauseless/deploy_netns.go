@@ -32,7 +32,7 @@ everything keeps running in the background. --down removes a network, given by i
 name or its topology file, also after a crash.
 
 Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses.
-It has static neighbour entries, since switches do not handle ARP. The switches'
+It has static neighbour entries, so that traffic starts without ARP. The switches'
 interfaces (l1-eth3) are those of this machine: capture them with any tool, or
 with pauseless deploy capture.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill

@@ -301,6 +301,7 @@ func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case
 	c := &Case{Keys: newKeys(), canonical: f.Canonical()}
 	f.Into(&c.Keys)
 	if f.Err() == nil {
+		workload.Resolve(c.Traffic, func(name string) string { return resolve(r.dir, name) })
 		workload.OpenWith(c.Traffic, r.open)
 		r.refers(workload.Files(c.Traffic)...)
 		r.network(f, c, networks)

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -263,5 +265,35 @@ traffic: [{long: {from: h1, to: h3, size: 1KB}}]
 	}
 	if h := s.Cases()[0].HostsFor(prog.Manifest); h.CC.Algorithm != "hpcc_pint" || h.CC.PINT.Step != 0.01 {
 		t.Errorf("hosts have %s with step %g", h.CC.Algorithm, h.CC.PINT.Step)
+	}
+}
+
+// Names of files are relative to the file that names them, whatever the working
+// directory is.
+func TestFilesAreRelativeToTheScenario(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"topo.yaml": "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}\n",
+		"flows.csv": "src,dst,bytes,start\nh1,h3,20000,0us\n",
+		"sizes.txt": "1000 0\n2000 1\n",
+		"s.yaml": `name: relative
+topology: topo.yaml
+profile: ecmp
+traffic:
+- trace: {file: flows.csv}
+- poisson: {sizes: sizes.txt, load: 0.1, duration: 1us}
+- poisson: {sizes: websearch, load: 0.1, duration: 1us}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Read(filepath.Join(dir, "s.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := s.Cases()[0].Traffic; spec[0].Trace.File != filepath.Join(dir, "flows.csv") || spec[1].Poisson.Sizes != filepath.Join(dir, "sizes.txt") || spec[2].Poisson.Sizes != "websearch" {
+		t.Errorf("the parts are %+v", spec)
 	}
 }

@@ -155,7 +155,7 @@ func without(ids []int, id int) []int {
 type Burst struct {
 	From     Hosts      `yaml:"from"`               // senders
 	To       Hosts      `yaml:"to"`                 // flows go to these in turn
-	Flows    int        `yaml:"flows" limits:"0.."` // of each sender, each time
+	Flows    int        `yaml:"flows" limits:"0.."` // of each sender, each time; zero means one
 	Size     vtime.Size `yaml:"size"`               // of each flow
 	Start    vtime.Time `yaml:"start"`              // of the first burst
 	Times    int        `yaml:"times" limits:"0.."` // zero means once
@@ -178,12 +178,12 @@ func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
 	switch {
 	case len(to) == 1 && len(without(from, to[0])) == 0:
 		return "to", fmt.Errorf("%s would send to itself", t.Nodes[to[0]].Name)
-	case b.Flows < 1 || b.Flows*len(from) > maxFlows:
+	case b.Flows < 0 || b.Flows*len(from) > maxFlows:
 		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", b.Flows, maxFlows/len(from))
 	case b.Size < 1:
 		return "size", fmt.Errorf("size of the flows is missing")
 	}
-	return checkRepeats(b.Start, b.Times, b.Interval, b.Jitter, b.Flows*len(from))
+	return checkRepeats(b.Start, b.Times, b.Interval, b.Jitter, max(b.Flows, 1)*len(from))
 }
 
 func (b *Burst) flows(g *gen) {
@@ -200,7 +200,7 @@ func (b *Burst) flows(g *gen) {
 			if len(targets) == 0 {
 				continue
 			}
-			for range b.Flows {
+			for range max(b.Flows, 1) {
 				g.add(src, targets[next%len(targets)], int64(b.Size), at+g.jitter(b.Jitter))
 				next++
 			}

@@ -291,23 +291,31 @@ func rate(t *topo.Topology, host int) vtime.Rate { return t.Links[t.Nodes[host].
 
 // Files returns the names of the files that the parts read.
 func Files(parts []Spec) (names []string) {
+	eachFile(parts, func(name *string) { names = append(names, *name) })
+	return names
+}
+
+// Resolve replaces the names of the files that the parts read.
+func Resolve(parts []Spec, resolve func(string) string) {
+	eachFile(parts, func(name *string) { *name = resolve(*name) })
+}
+
+func eachFile(parts []Spec, do func(name *string)) {
 	own := Names()
-	add := func(name string) {
-		if name != "" && !slices.Contains(own, name) {
-			names = append(names, name)
-		}
-	}
 	for i := range parts {
+		var name *string
 		switch s := &parts[i]; {
 		case s.Poisson != nil:
-			add(s.Poisson.Sizes)
+			name = &s.Poisson.Sizes
 		case s.Incast != nil:
-			add(s.Incast.Sizes)
+			name = &s.Incast.Sizes
 		case s.Coflow != nil:
-			add(s.Coflow.Sizes)
+			name = &s.Coflow.Sizes
 		case s.Trace != nil:
-			add(s.Trace.File)
+			name = &s.Trace.File
+		}
+		if name != nil && *name != "" && !slices.Contains(own, *name) {
+			do(name)
 		}
 	}
-	return names
 }

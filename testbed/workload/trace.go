@@ -20,7 +20,7 @@ import (
 // dst, which are names of hosts, bytes, start, a time with a unit, and optionally
 // class, port and coflow.
 type Trace struct {
-	File  string     `yaml:"file"`  // the CSV file
+	File  string     `yaml:"file"`  // the CSV file, relative to the scenario
 	Start vtime.Time `yaml:"start"` // added to the start of each flow
 
 	open Open
