@@ -22,6 +22,9 @@ type Stats struct {
 	Replicated   uint64 // copies made by multicast
 	Digests      uint64
 	Drops        [DropCauses]uint64
+	// LosslessDrops are the drops of packets of lossless classes that PFC should have
+	// prevented: for lack of buffer, and because of Config.MaxPasses.
+	LosslessDrops [DropCauses]uint64
 	// BufferBytes is the present size of the buffer's contents, MaxBufferBytes the
 	// maximum so far.
 	BufferBytes, MaxBufferBytes int64
@@ -79,6 +82,9 @@ type ClassStats struct {
 	QueueBytes, MaxQueueBytes     int64
 	QueuePackets, MaxQueuePackets int
 	IngressBytes, MaxIngressBytes int64
+	// Headroom is that of this ingress port and class, MaxHeadroomBytes the most bytes
+	// that it has had to take so far: more than its size if packets were dropped.
+	Headroom, MaxHeadroomBytes int64
 }
 
 // An Observer is notified of events when they happen, for time lines and
@@ -122,6 +128,7 @@ func (s *Switch) Port(number int) PortStats {
 			QueueBytes: d.Bytes, MaxQueueBytes: most.Bytes, QueuePackets: d.Packets, MaxQueuePackets: most.Packets,
 		}
 		to.IngressBytes, to.MaxIngressBytes = s.tm.Ingress(i, c)
+		to.Headroom, to.MaxHeadroomBytes = s.tm.Headroom(i, c)
 	}
 	return ps
 }

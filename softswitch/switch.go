@@ -65,10 +65,9 @@ type Switch struct {
 	groups   map[uint32]*group
 	sessions map[uint32]*session
 
-	stats         Stats
-	losslessDrops uint64
-	observer      *Observer
-	control       Control
+	stats    Stats
+	observer *Observer
+	control  Control
 }
 
 // Control has the functions that pass messages from the data path to a
@@ -341,8 +340,11 @@ func (s *Switch) NotSent(frames int) { s.stats.Drops[DropLink] += uint64(frames)
 
 // LosslessDrops returns the number of packets of lossless classes that were
 // dropped for lack of buffer, or because their work exceeded MaxPasses.
-func (s *Switch) LosslessDrops() uint64 {
-	return s.losslessDrops
+func (s *Switch) LosslessDrops() (n uint64) {
+	for _, k := range s.stats.LosslessDrops {
+		n += k
+	}
+	return n
 }
 
 // Overflows returns the number of packets of any class that were dropped for
@@ -382,7 +384,7 @@ func (s *Switch) count(p *tm.Packet, cause DropCause) {
 	switch cause {
 	case DropQueue, DropBuffer, DropHeadroom, DropLoop:
 		if s.cfg.PFC.Lossless&(1<<class) != 0 {
-			s.losslessDrops++
+			s.stats.LosslessDrops[cause]++
 		}
 	}
 	if s.observer != nil && s.observer.Drop != nil {

@@ -70,11 +70,11 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 		}
 		resume := pfc.Resume
 		if resume == 0 {
-			resume = t.Frames.DefaultResume()
+			resume = t.DefaultResume()
 		}
 		entries, err := c.lossless(ctx, Lossless{
 			Port: ports[p], Pipe: ports[p] / manifest.TofinoPipePorts, Class: class, Group: p,
-			Guaranteed: cells(max(pfc.Reserve, vtime.Size(t.Frames.Frame()+topo.EthernetOverhead))), XOFF: cells(xoff),
+			Guaranteed: cells(max(pfc.Reserve, vtime.Size(t.LargestFrame()+topo.EthernetOverhead))), XOFF: cells(xoff),
 			Skid: cells(t.HardwareHeadroom(link, manifest.CellBytes)), Hysteresis: cells(resume),
 		})
 		if err != nil {

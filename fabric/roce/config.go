@@ -28,7 +28,7 @@ type Network interface {
 
 // Config describes hosts. Start from Defaults: zero values are not replaced.
 type Config struct {
-	MTU int `yaml:"mtu" limits:"64..9000"` // payload bytes of a full packet
+	MTU int `yaml:"mtu" limits:"64..9216"` // payload bytes of a full packet
 	// Overhead is the number of bytes on the link in addition to the frame:
 	// preamble, gap, check sequence. A negative number matches simulators whose
 	// frames are shorter than real ones.
@@ -116,8 +116,8 @@ func Defaults() Config {
 // a file, or "".
 func (c *Config) Check() (path string, err error) {
 	switch {
-	case c.MTU < 64 || c.MTU > 9000:
-		return "mtu", fmt.Errorf("mtu is %d, must be from 64 to 9000", c.MTU)
+	case c.MTU < 64 || c.MTU > MaxMTU:
+		return "mtu", fmt.Errorf("mtu is %d, must be from 64 to %d", c.MTU, MaxMTU)
 	case c.Overhead < -20 || c.Overhead > 100:
 		return "overhead", fmt.Errorf("overhead is %d, must be from -20 to 100", c.Overhead)
 	case c.Recovery.check() != nil:
@@ -163,6 +163,10 @@ func DSCP(class uint8) uint8 {
 	return class << 3
 }
 
+// MaxMTU is the largest Config.MTU, in bytes: switches carry frames of up to 9216 bytes
+// and more.
+const MaxMTU = 9216
+
 // Sizes of frames in bytes, without preamble, frame check sequence, tag and
 // telemetry.
 const (
@@ -190,6 +194,20 @@ func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
 		ack += sackLen
 	}
 	return data, ack
+}
+
+// LargestFrame returns the length in bytes of the largest frame that a host sends,
+// without preamble and check sequence.
+func (c *Config) LargestFrame() (int, error) {
+	kit, err := c.CC.Kit(vtime.Gbps) // of any rate
+	if err != nil {
+		return 0, err
+	}
+	n := c.MTU + DataOverhead + kit.Telemetry.Len()
+	if c.Tag || c.Hermes.On {
+		n += packet.TagLen
+	}
+	return n, nil
 }
 
 // tagged reports whether the flow's data packets have a tag.

@@ -100,7 +100,7 @@ func TestHeadroomForStandardFrames(t *testing.T) {
 		if h := n.HeadroomFor(l); h != 5 {
 			t.Errorf("%+v: headroom is %d, want the configured 5", f, h)
 		}
-		if r := f.DefaultResume(); r != 3200 {
+		if r := n.DefaultResume(); r != 3200 {
 			t.Errorf("%+v: resume is %d", f, r)
 		}
 	}

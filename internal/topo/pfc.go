@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -66,8 +67,8 @@ func (c *SwitchConfig) fill() {
 	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.PFC.HeadroomLast, p.EachFrame || m.PFC.EachFrame
 }
 
-// Frames describes the frames of a network, from which headroom follows. The zero
-// value is a network whose links carry Ethernet's standard frames.
+// Frames describes the frames of a network, from which headroom follows. Those of a
+// Topology are the zero value until a program and hosts are known.
 type Frames struct {
 	Largest  int // in bytes without preamble and check sequence
 	Added    int // bytes of the headers that a switch adds before it stores a frame
@@ -77,22 +78,43 @@ type Frames struct {
 
 // StandardFrame is the length in bytes of the largest frame of a link with Ethernet's
 // MTU of 1500, without preamble and check sequence, and with 78 bytes for the headers
-// that switches add. Links carry such frames whatever their hosts send: headroom is
-// never less than these frames need.
+// that switches add. Links carry such frames whatever their hosts send, unless
+// SwitchConfig.MTU is set: headroom is not less than they need.
 const StandardFrame = 1592
 
 // EthernetOverhead is the size of a frame on a link beyond its bytes in memory: 8 of
 // preamble, 12 of gap, 4 of frame check sequence.
 const EthernetOverhead = 24
 
-// Frame returns the length of the largest frame that is stored, in bytes.
-func (f *Frames) Frame() int { return max(f.Largest+f.Added, StandardFrame) }
+// frames returns the frames that links carry. Headroom is for those that need most.
+func (t *Topology) frames() (list []Frames) {
+	mtu := t.Switch.MTU
+	switch {
+	case mtu == 0:
+		list = append(list, Frames{Largest: StandardFrame, Overhead: EthernetOverhead})
+	case t.Frames.Largest == 0:
+		list = append(list, Frames{Largest: mtu + packet.EthernetLen, Overhead: EthernetOverhead})
+	}
+	if t.Frames.Largest > 0 {
+		list = append(list, t.Frames)
+	}
+	return list
+}
 
-// DefaultResume returns the default of PFC.Resume: two frames with their preambles.
-func (f *Frames) DefaultResume() vtime.Size { return vtime.Size(2 * (f.Frame() + 8)) }
+// LargestFrame returns the length in bytes of the largest frame that a switch stores.
+func (t *Topology) LargestFrame() (n int) {
+	for _, f := range t.frames() {
+		n = max(n, f.Largest+f.Added)
+	}
+	return n
+}
 
-// standard are the frames that every link carries.
-var standard = Frames{Largest: StandardFrame, Overhead: EthernetOverhead}
+// DefaultResume returns the default of PFC.Resume: two frames with their preambles, of
+// at least 1600 bytes.
+func (t *Topology) DefaultResume() vtime.Size {
+	const preamble = 8
+	return vtime.Size(2 * (max(t.LargestFrame(), StandardFrame) + preamble))
+}
 
 // HeadroomFor returns the headroom of a link in the fabric: the configured one or, if
 // there is none, what it needs.
@@ -111,7 +133,7 @@ func (t *Topology) HardwareHeadroom(l *Link, cell int) vtime.Size {
 }
 
 func (t *Topology) needs(l *Link, response vtime.Time, cell int) (need vtime.Size) {
-	for _, f := range []*Frames{&standard, &t.Frames} {
+	for _, f := range t.frames() {
 		h := Headroom{Rate: l.Rate, Delay: l.Delay, Response: response, Cell: cell, Frame: f.Largest, Added: f.Added, Overhead: f.Overhead, Copies: f.Copies}
 		need = max(need, h.Size())
 	}
@@ -147,24 +169,25 @@ func (t *Topology) CheckBuffer() error {
 		}
 		reserve := vtime.Size(len(n.Ports)) * t.Switch.PFC.Reserve
 		return fmt.Errorf("switch %s: the headroom of its %d ports is %v (that of port %d %v, for frames of %d bytes) and their reserve %v, together %v of a buffer of %v: it must be larger, the links fewer, slower or shorter, or the frames smaller",
-			n.Name, len(n.Ports), sum, widest, most, t.Frames.Frame(), reserve, sum+reserve, size)
+			n.Name, len(n.Ports), sum, widest, most, t.LargestFrame(), reserve, sum+reserve, size)
 	}
 	return nil
 }
 
-// DropAdvice returns advice for a run in which packets of a lossless class were
-// dropped. Thresholds cannot be the cause: if they add up to more than the buffer,
-// ports are paused when it is full, and the headroom takes the rest. The headroom
-// can be too small only if a file sets it.
-func (t *Topology) DropAdvice() string {
-	given, most := t.Switch.PFC.Headroom, vtime.Size(0)
+// CheckPause returns an error if PFC.Pause is so short that a pause can end before it
+// is renewed, because the PFC frame waits for the end of another frame.
+func (t *Topology) CheckPause() error {
+	c := &t.Switch.PFC
+	if c.Off || c.Pause == 0 || c.EachFrame {
+		return nil
+	}
 	for i := range t.Links {
-		most = max(most, t.Needs(&t.Links[i]))
+		l := &t.Links[i]
+		if least := 2 * l.Rate.TxTime(t.LargestFrame()+max(t.Frames.Overhead, EthernetOverhead)+pfcFrame); t.Pauses(l) && c.Pause < least {
+			return fmt.Errorf("pause is %v: a PFC frame can wait for a frame of %d bytes on the link %s-%s at %v, so that the pause ends before it is renewed; it must be at least %v", c.Pause, t.LargestFrame(), t.Nodes[l.A.Node].Name, t.Nodes[l.B.Node].Name, l.Rate, least)
+		}
 	}
-	if given > 0 && given < most {
-		return fmt.Sprintf("switch.pfc.headroom is %v, and the longest and fastest link needs %v: raise it, or leave it out to have it computed", given, most)
-	}
-	return "the headroom is sufficient for the links, so a PAUSE was lost or late (check the scenario's faults), or the program recirculates packets more than 1000 times"
+	return nil
 }
 
 // Pauses reports whether the sender on a link is ever paused by a switch.

@@ -117,6 +117,10 @@ type Link struct {
 // SwitchConfig is the shared buffer of a switch and its flow control.
 type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
+	// MTU is that of the links: the length in bytes of the largest packet after the
+	// Ethernet header, without the headers that switches add. Headroom follows from
+	// it. Zero means Ethernet's 1500, or more if hosts send longer packets.
+	MTU int `yaml:"mtu" limits:"64..9500"`
 	// MMU names the buffer management of a simulator or of switch chips: hpcc,
 	// conweave or broadcom. Its values are the defaults of the keys that the file
 	// leaves out (docs/fabric.md has a table). Empty: none of them.

@@ -43,16 +43,24 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 }
 
 // chargeTo charges a packet to account a of a class of its ingress port. One that
-// comes again, from recirculation, is not another frame for EachFrame.
-func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless bool, size int64, again bool, now vtime.Time) {
+// comes again, from recirculation, is not another frame for EachFrame. kept is the part
+// of it that stays in the headroom; −1 if the threshold decides. A dynamic threshold may
+// have fallen since the packet came: what was in the shared part must not fill the
+// headroom, which is for frames in flight.
+func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless bool, size int64, again bool, kept int64, now vtime.Time) {
 	p.charged, p.class = true, int8(class)
 	over := a.base + size
 	if lossless {
 		over -= in.Reserve
 	}
 	switch {
+	case kept >= 0:
+		a.headroom += kept
+		a.base += size - kept
+		m.shared += min(size-kept, max(0, over-kept))
 	case lossless && over > 0 && (over > m.threshold(in) && !m.cfg.HeadroomLast || m.exhausted(in, size)):
 		a.headroom += size
+		in.skid(a, class)
 	default:
 		a.base += size
 		m.shared += min(size, max(0, over))
@@ -66,22 +74,40 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless 
 	}
 }
 
+// skid counts the bytes in the headroom of account a of a class.
+func (o *port) skid(a *account, class int) {
+	k := &o.pauses[class]
+	k.headroom = max(k.headroom, a.headroom+k.lost)
+}
+
+// lose counts a packet that was dropped for lack of headroom.
+//
+//go:noinline
+func (o *port) lose(a *account, class int, size int64) {
+	o.pauses[class].lost += size
+	o.skid(a, class)
+}
+
 // pauseSender sends a PAUSE for account a of a class. Like all that few packets need,
 // it is not inlined, so that the processor's registers are for what all need.
 //
 //go:noinline
 func (o *port) pauseSender(a *account, class int, now vtime.Time) {
 	if !a.pausing {
-		a.pausing, o.pauses[class].pausing = true, now
+		a.pausing, o.pauses[class].pausing, o.pauses[class].lost = true, now, 0
 	}
-	o.sendPFC(class, o.quanta())
+	o.sendPFC(class, o.quanta(class))
 }
 
-// lift removes a recirculated packet from its account.
+// lift removes a recirculated packet from its account, and returns how much of it was in
+// the headroom.
 //
 //go:noinline
-func (m *Manager) lift(p *Packet, in *port) {
-	m.uncharge(p, in, &in.class(int(p.class)).account)
+func (m *Manager) lift(p *Packet, in *port) int64 {
+	a := &in.class(int(p.class)).account
+	before := a.headroom
+	m.uncharge(p, in, a)
+	return before - a.headroom
 }
 
 // lifted is called after lift if the packet is not charged to the same class again.
@@ -158,9 +184,11 @@ func (o *port) forget(class int, now vtime.Time) {
 	}
 }
 
-// quanta returns the pause time in a PAUSE, in quanta of 512 bit times.
-func (o *port) quanta() uint16 {
-	if p := o.m.cfg.Pause; p > 0 && o.cfg.Rate > 0 {
+// quanta returns the pause time in a PAUSE for a class, in quanta of 512 bit times. While
+// bytes are in the headroom, the pause must not end before it is renewed: Config.Pause
+// applies if it is, or if none are.
+func (o *port) quanta(class int) uint16 {
+	if p := o.m.cfg.Pause; p > 0 && o.cfg.Rate > 0 && !(o.m.cfg.HeadroomLast && o.class(class).headroom > 0) {
 		one := packet.PauseTime(1, o.cfg.Rate)
 		return uint16(min(max((p+one/2)/one, 1), math.MaxUint16))
 	}
@@ -178,7 +206,7 @@ func (o *port) sendPFC(class int, quanta uint16) {
 		o.stats.Class[class].PauseSent++
 		a := &o.pauses[class]
 		a.renewal++
-		if half := packet.PauseTime(quanta, o.cfg.Rate) / 2; o.cfg.Rate > 0 && !m.cfg.EachFrame {
+		if half := packet.PauseTime(quanta, o.cfg.Rate) / 2; o.cfg.Rate > 0 && (!m.cfg.EachFrame || m.cfg.HeadroomLast && o.class(class).headroom > 0) {
 			m.sched.At(m.sched.Now()+half, (*renew)(o), uint64(class)|a.renewal<<3)
 		}
 	} else {
@@ -196,8 +224,8 @@ type renew port
 func (e *renew) Fire(_ vtime.Time, arg uint64) {
 	o := (*port)(e)
 	class := int(arg & 7)
-	if o.class(class).pausing && o.pauses[class].renewal&(1<<61-1) == arg>>3 {
-		o.sendPFC(class, o.quanta())
+	if a := &o.class(class).account; a.pausing && o.pauses[class].renewal&(1<<61-1) == arg>>3 && (!o.m.cfg.EachFrame || o.m.cfg.HeadroomLast && a.headroom > 0) {
+		o.sendPFC(class, o.quanta(class))
 		o.m.Run()
 	}
 }
@@ -266,6 +294,15 @@ func (o *port) resume(class int, now vtime.Time) {
 func (m *Manager) Ingress(port, class int) (now, most int64) {
 	a := &m.classes[class][port].account
 	return a.bytes(), a.max
+}
+
+// Headroom returns the headroom of a class of an ingress port, and the most bytes that
+// it has had to take so far: more than its size if packets were dropped.
+func (m *Manager) Headroom(port, class int) (size, most int64) {
+	if !m.ports[port].protects(class) {
+		return 0, 0
+	}
+	return m.ports[port].Headroom, m.ports[port].pauses[class].headroom
 }
 
 // Count counts a received frame for the class that it is charged to.

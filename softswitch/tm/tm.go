@@ -41,7 +41,8 @@ type Config struct {
 	// Pause, if not zero, is that time for ports of any rate.
 	Pause vtime.Time
 	// EachFrame sends a PAUSE for every frame beyond the threshold, and renews none.
-	// HeadroomLast uses headroom only when the shared part is full.
+	// HeadroomLast uses headroom only when the shared part is full. While it is used, a
+	// PAUSE is renewed, also with EachFrame.
 	EachFrame, HeadroomLast bool
 	// DropAlpha limits queues of lossless classes to this share of the free part of
 	// the whole buffer; zero is no limit.
@@ -280,6 +281,9 @@ type pause struct {
 	until, since vtime.Time // of the last one by the peer, which ends at until
 	pausing      vtime.Time // when the sender was sent a PAUSE
 	renewal      uint64     // number of the renewal, so that an outdated one is detected
+	// headroom is the most bytes in the headroom so far, with those that were dropped
+	// for lack of it during a pause; lost are those of the present pause.
+	headroom, lost int64
 }
 
 // Stats has the counters of a port.
@@ -373,15 +377,20 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		class = q
 	}
 	qu, a := &m.class(out, q).queue, &m.class(int(p.In), class).account
-	again, before := p.charged, int(p.class)
+	again, before, kept := p.charged, int(p.class), int64(-1)
 	if again {
-		m.lift(p, in)
+		if n := m.lift(p, in); class == before && in.Alpha > 0 {
+			kept = min(n, size)
+		}
 	}
 	lossless := in.protects(class)
 	cause := m.admit(o, in, &qu.depth, a, lossless, size)
+	if kept >= 0 && cause == HeadroomFull {
+		cause = Queued // it has its place
+	}
 	charged := cause == Queued && !o.own
 	if charged {
-		m.chargeTo(p, in, a, class, lossless, size, again, now)
+		m.chargeTo(p, in, a, class, lossless, size, again, kept, now)
 		m.used += size
 		m.max = max(m.max, m.used)
 	}
@@ -390,6 +399,9 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	}
 	if cause != Queued {
 		o.stats.Class[q].Drops++
+		if cause == HeadroomFull {
+			in.lose(a, class, size)
+		}
 		return cause
 	}
 	m.inUse |= bit(q) | bit(class)

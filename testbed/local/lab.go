@@ -213,7 +213,7 @@ func (l *Lab) switchFile(s *Switch) []byte {
 	if c := t.Switch.PFC; !c.Off && !m.Has("pfc_emulated") {
 		xon := c.XOFF - c.Resume
 		if c.Resume == 0 {
-			xon = c.XOFF - t.Frames.DefaultResume()
+			xon = c.XOFF - t.DefaultResume()
 		}
 		var classify []class
 		for dscp := range 64 {

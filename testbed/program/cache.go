@@ -25,6 +25,7 @@ type compiled struct {
 	json   []byte
 	info   *p4configv1.P4Info
 	cookie uint64
+	growth Growth
 	err    error
 }
 
@@ -51,11 +52,12 @@ func (c *Cache) BuildFor(p *gen.Profile, target string) (*Program, error) {
 			one.err = fmt.Errorf("generated program of profile %s: %w", p.Name, one.err)
 			return
 		}
+		one.growth = growth(out.Program)
 		one.json, one.info = bmv2json.Encode(out.Program), out.P4Info
 		one.cookie = controlplane.Pipeline{P4Info: one.info, Config: one.json}.ID()
 	})
 	if one.err != nil {
 		return nil, one.err
 	}
-	return &Program{Name: g.Name, P4: g.P4, Manifest: g.Manifest, JSON: one.json, P4Info: one.info, cookie: one.cookie}, nil
+	return &Program{Name: g.Name, P4: g.P4, Manifest: g.Manifest, JSON: one.json, P4Info: one.info, Growth: one.growth, cookie: one.cookie}, nil
 }

@@ -24,6 +24,7 @@ type Program struct {
 	Manifest *manifest.Manifest
 	JSON     []byte // for BMv2 and softswitch; for TNA only softswitch
 	P4Info   *p4configv1.P4Info
+	Growth   Growth // of frames
 
 	cookie uint64 // of its pipeline, so that it is hashed once and not for every switch
 }

@@ -85,6 +85,13 @@ func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 		}
 		return nil, fmt.Errorf("%v: cc.algorithm %s needs telemetry, which the program of profile %s does not fill in: add \"int: %s\" to the profile, or use profile %s", c, hosts.CC.Algorithm, c.profile.Name, choice, profile)
 	}
+	net := *c.net
+	if net.Frames, err = prog.Frames(&net, &hosts); err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	if err := net.CheckBuffer(); err != nil && !prog.Manifest.Has("pfc_emulated") {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
 	return prog, nil
 }
 

@@ -421,15 +421,8 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 		blame(f, c, p, err)
 		return
 	}
-	if c.net != nil && p.Choice("pfc") != "emulated" {
-		key, file := "network.switch.buffer", ""
-		if c.Topology != "" {
-			key, file = "topology", c.Topology+": "
-		}
-		if err := c.net.CheckBuffer(); err != nil {
-			f.Errorf(key, "%s%v", file, err)
-			return
-		}
+	if c.net != nil && p.Choice("pfc") != "emulated" && !c.checkBuffer(f) {
+		return
 	}
 	if dynamic := p.Choice("thresholds") == "dynamic"; c.net != nil && !c.net.Switch.PFC.Off && dynamic && c.target == program.V1Model {
 		switch alpha := c.net.Switch.PFC.Alpha; {
@@ -615,4 +608,32 @@ func join(path, rest string) string {
 		return path
 	}
 	return path + "." + rest
+}
+
+// checkBuffer reports errors in the network's buffer and flow control with the frames
+// of the hosts. Headers that the program adds are counted when it is built.
+func (c *Case) checkBuffer(f *yamlfile.File) bool {
+	at := func(key string) (string, string) {
+		if c.Topology != "" {
+			return "topology", c.Topology + ": "
+		}
+		return "network.switch." + key, ""
+	}
+	net := *c.net
+	var err error
+	if net.Frames, err = new(program.Program).Frames(&net, &c.Hosts); err != nil {
+		f.Errorf("hosts", "%v", err)
+		return false
+	}
+	if err := net.CheckBuffer(); err != nil {
+		key, file := at("buffer")
+		f.Errorf(key, "%s%v", file, err)
+		return false
+	}
+	if err := net.CheckPause(); err != nil {
+		key, file := at("pfc")
+		f.Errorf(key, "%s%v", file, err)
+		return false
+	}
+	return true
 }

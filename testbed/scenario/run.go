@@ -146,8 +146,8 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	}
 	run.Summary.Scheme = count(prog, run.Registers)
 	r.measure(run)
-	if results.Dropped > 0 && c.net.Switch.PFC.DropAlpha == 0 {
-		return run, fmt.Errorf("%w: %d of them; %s", virtual.ErrDropped, results.Dropped, c.net.DropAdvice())
+	if c.net.Switch.PFC.DropAlpha == 0 {
+		return run, lab.Loss()
 	}
 	return run, nil
 }

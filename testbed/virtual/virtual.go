@@ -8,7 +8,6 @@ package virtual
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -62,6 +61,11 @@ type Lab struct {
 
 // Open starts a network. If it fails, it stops what it has started.
 func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
+	net := *cfg.Topology
+	if net.Frames, err = cfg.Program.Frames(&net, &cfg.Hosts); err != nil {
+		return nil, err
+	}
+	cfg.Topology = &net
 	l := &Lab{cfg: cfg, Hosts: cfg.Hosts, switches: make([]*softswitch.Switch, len(cfg.Topology.Nodes))}
 	defer func() {
 		if err != nil {
@@ -256,7 +260,7 @@ func pfc(c *topo.PFC) softswitch.PFC {
 }
 
 // thresholds returns the PFC thresholds of one port, which depend on its link's
-// rate and delay.
+// rate and delay, and on the largest frame.
 func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	c := &t.Switch.PFC
 	if c.Off {
@@ -264,7 +268,7 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	}
 	th := softswitch.Thresholds{Headroom: t.HeadroomFor(l), Alpha: t.AlphaFor(l), Resume: c.Resume}
 	if th.Resume == 0 {
-		th.Resume = t.Frames.DefaultResume()
+		th.Resume = t.DefaultResume()
 	}
 	if !t.Pauses(l) {
 		th.XOFF = t.Switch.Buffer // no queue is as long
@@ -280,7 +284,3 @@ var classOfDSCP = func() (c [64]uint8) {
 	}
 	return c
 }()
-
-// ErrDropped reports that a lossless class lost packets: the headroom is too
-// small, and the results are not those of a lossless network.
-var ErrDropped = errors.New("packets of a lossless class were dropped")

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// The headroom that a pause needs includes the packets that were dropped for lack of it.
+func TestHeadroomThatIsNeeded(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})
+	b.obey(1, 1<<3, 0xffff)
+	for range 4 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	if size, most := b.m.Headroom(0, 3); size != 3000 || most != 2000 {
+		t.Errorf("%d bytes of %d, want 2000 of 3000", most, size)
+	}
+	for range 3 {
+		b.queue(0, 1, 3, 1000, 'a')
+	}
+	if size, most := b.m.Headroom(0, 3); size != 3000 || most != 5000 {
+		t.Errorf("%d bytes of %d, want 5000 of 3000", most, size)
+	}
+	if size, most := b.m.Headroom(0, 4); size != 0 || most != 0 {
+		t.Errorf("a lossy class has %d bytes of headroom, and used %d", size, most)
+	}
+	// The next pause begins from nothing.
+	b.obey(1, 1<<3, 0)
+	b.until(b.now + vtime.Millisecond)
+	b.obey(1, 1<<3, 0xffff)
+	for range 5 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	if _, most := b.m.Headroom(0, 3); most != 5000 {
+		t.Errorf("%d bytes after a shorter pause, want the 5000 of the longer one", most)
+	}
+}
+
+// ConWeave's pauses of 5 µs end before a link has emptied. While bytes are in the
+// headroom, a sender is paused until they have left it: otherwise each pause would add
+// the frames that are in flight when it ends.
+func TestPauseLastsWhileTheHeadroomIsUsed(t *testing.T) {
+	b := newBed(t, Config{
+		Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1, Headroom: 3000}), Lossless: 1 << 3, Quanta: 100, Size: 16_000,
+		Pause: 5 * vtime.Microsecond, EachFrame: true, HeadroomLast: true,
+	})
+	b.obey(1, 1<<3, 0xffff)
+	last := func() uint16 {
+		b.Helper()
+		b.m.Run()
+		b.until(b.now + 8*vtime.Microsecond)
+		for i := len(b.sent) - 1; i >= 0; i-- {
+			if f := b.sent[i]; f.pfc != nil {
+				return f.pfc.Quanta(3)
+			}
+		}
+		return 0
+	}
+	for range 10 { // up to the size of the shared part
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	if q := last(); q != 10 { // of 512 ns
+		t.Errorf("a PAUSE without headroom in use has %d quanta, want 10", q)
+	}
+	b.mustQueue(0, 1, 3, 1000, 'a')
+	if q := last(); q != 100 {
+		t.Errorf("a PAUSE with headroom in use has %d quanta, want 100", q)
+	}
+	n := strings.Count(b.pfc(0), "+3")
+	b.until(b.now + 260*100*vtime.Nanosecond)
+	if got := strings.Count(b.pfc(0), "+3"); got != n+1 {
+		t.Errorf("%d PAUSE frames in half a pause, want one more than %d", got, n)
+	}
+	// When the headroom is empty, pauses are short again and not renewed.
+	b.obey(1, 1<<3, 0)
+	b.until(b.now + 9*vtime.Microsecond)
+	b.obey(1, 1<<3, 0xffff)
+	n = strings.Count(b.pfc(0), "+3")
+	b.until(b.now + vtime.Millisecond)
+	if got := strings.Count(b.pfc(0), "+3"); got > n {
+		t.Errorf("%d PAUSE frames without headroom in use, want %d", got, n)
+	}
+}
+
+// A dynamic threshold falls while packets recirculate. They stay in the shared part: if
+// they filled the headroom, there would be none for the frames in flight.
+func TestRecirculatedPacketsDoNotFillTheHeadroom(t *testing.T) {
+	b := newBed(t, Config{Ports: []Port{
+		{Rate: gbps, Alpha: 1, Gap: 1, Headroom: 3000}, {Rate: gbps, NoPFC: true}, {Rate: gbps, Alpha: 1, Gap: 1, Headroom: 3000}, {Rate: gbps, NoPFC: true},
+	}, Lossless: 1 << 3, Quanta: 0xffff, Size: 26_000})
+	b.verdict = func(p *Packet) Verdict {
+		if p.Out == 1 {
+			return Recirculate
+		}
+		return Send
+	}
+	for range 9 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	b.obey(3, 1<<3, 0xffff)
+	for range 6 {
+		b.mustQueue(2, 3, 3, 1000, 'b')
+	}
+	// 5000 bytes are free: the threshold is below the 9000 of port 0.
+	for len(b.back) < 9 {
+		b.m.Run()
+		b.until(b.now + vtime.Microsecond)
+	}
+	for _, p := range b.back {
+		if c := b.m.Enqueue(p, 3, 3, b.now); c != Queued {
+			t.Fatalf("a recirculated packet was not queued: %d", c)
+		}
+	}
+	if _, most := b.m.Headroom(0, 3); most != 0 {
+		t.Errorf("recirculated packets took %d bytes of headroom", most)
+	}
+	for i := range 3 {
+		if c := b.queue(0, 3, 3, 1000, 'c'); c != Queued {
+			t.Errorf("frame %d in flight was not queued: %d", i, c)
+		}
+	}
+	if now, _ := b.m.Ingress(0, 3); now != 12_000 {
+		t.Errorf("%d bytes are in the account, want 12,000", now)
+	}
+	b.obey(3, 1<<3, 0)
+	b.until(b.now + vtime.Millisecond)
+	if used, _ := b.m.Used(); used != 0 || b.m.shared != 0 {
+		t.Errorf("%d bytes are in the empty buffer, %d shared", used, b.m.shared)
+	}
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/virtual"
+)
+
+// headroomDraw is a random network with traffic that makes its switches pause.
+type headroomDraw struct {
+	text   string // scenario
+	kind   string // what the tightness of headroom may depend on
+	mmu    string
+	name   string
+	target string
+}
+
+// drawHeadroom draws number n.
+func drawHeadroom(n uint64) headroomDraw {
+	rng := rand.New(rand.NewPCG(n, 49))
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	logarithmic := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
+	rates := []string{"10", "25", "40", "50", "100", "200", "400", "800"}
+
+	mtu := int(logarithmic(256, 9217))
+	if rng.IntN(3) == 0 {
+		mtu = []int{256, 512, 1000, 1024, 1500, 2048, 4096, 9000, 9216}[rng.IntN(9)]
+	}
+	rate, uplink := pick(rates...), pick(rates...)
+	metres := logarithmic(1, 2000)
+	delay := max(int64(topo.CableDelay(metres)/vtime.Nanosecond), 1)
+	r, _ := strconv.Atoi(rate)
+	u, _ := strconv.Atoi(uplink)
+	inFlight := int64(2*delay) * int64(max(r, u)) / 8
+
+	d := headroomDraw{mmu: pick("", "", "dynamic", "hpcc", "conweave", "broadcom"), target: pick(program.V1Model, program.V1Model, program.TNA)}
+	for {
+		d.name = pick(gen.Names()...)
+		if p, err := gen.Builtin(d.name); err == nil {
+			if _, err := gen.Generate(p, d.target); err == nil {
+				break
+			}
+		}
+	}
+	ports, hosts, shape := 0, 0, ""
+	switch rng.IntN(5) {
+	case 0:
+		ports, hosts, shape = 4, 16, fmt.Sprintf("fat_tree: {k: 4, rate: %sGbps, delay: %dns}", rate, delay)
+	case 1:
+		left, right := 1+rng.IntN(6), 2+rng.IntN(3)
+		ports, hosts, shape = left+right, left+right, fmt.Sprintf("dumbbell: {left: %d, right: %d, rate: %sGbps, bottleneck_rate: %sGbps, delay: %dns}", left, right, rate, uplink, delay)
+	default:
+		leaves, spines, each := 2+rng.IntN(2), 1+rng.IntN(3), 2+rng.IntN(7)
+		ports, hosts = spines+each, leaves*each
+		shape = fmt.Sprintf("leaf_spine: {leaves: %d, spines: %d, hosts_per_leaf: %d, rate: %sGbps, uplink_rate: %sGbps, delay: %dns}", leaves, spines, each, rate, uplink, delay)
+	}
+
+	// A buffer that the headroom may fill almost or by a small part.
+	frame := int64(max(mtu+200, topo.StandardFrame))
+	each := inFlight + inFlight/4 + 4*frame + 200 + 4096 // with frames that are longer than on the link
+	buffer := int64(float64(int64(ports)*each) * logarithmic(1.05, min(max(6e6/float64(int64(ports)*each), 1.2), 8)))
+	xoff := int64(logarithmic(float64(2*frame+2*8), float64(max(buffer/4, 3*frame))))
+	flow := 2*xoff + inFlight + 8*frame
+	if d.mmu != "" {
+		flow = buffer/5 + inFlight + 8*frame
+	}
+	flow = min(flow, max(int64(mtu)*40_000/int64(hosts), 10*frame)) // so that a draw takes a second at most
+
+	var sw strings.Builder
+	fmt.Fprintf(&sw, "{buffer: %dB", buffer)
+	if rng.IntN(3) == 0 {
+		fmt.Fprintf(&sw, ", mtu: %d", mtu+44+42+8+rng.IntN(40)) // headers, telemetry, tag
+	}
+	switch d.mmu {
+	case "":
+		fmt.Fprintf(&sw, ", pfc: {xoff: %dB}", xoff)
+	case "dynamic":
+		fmt.Fprintf(&sw, ", pfc: {alpha: %s, alpha_by_rate: %v, reserve: %dB}", pick("0.0625", "0.125", "0.5", "1", "2"), rng.IntN(2) == 0, rng.IntN(5000))
+	default:
+		fmt.Fprintf(&sw, ", mmu: %s", d.mmu)
+	}
+	sw.WriteString("}")
+
+	cc := pick("none", "none", "")
+	hostKeys := fmt.Sprintf("mtu: %d, recovery: %s", mtu, pick("go-back-n", "irn", "out-of-order"))
+	if cc != "" {
+		hostKeys += ", cc: {algorithm: none}"
+	}
+	if rng.IntN(8) == 0 {
+		hostKeys += ", overhead: " + pick("-10", "0", "38")
+	}
+
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = fmt.Sprintf("h%d", i+1)
+	}
+	var traffic []string
+	shuffled := func() []string {
+		list := slices.Clone(names)
+		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		return list
+	}
+	permutation := func() {
+		list := shuffled()
+		to := append(slices.Clone(list[1:]), list[0])
+		traffic = append(traffic, fmt.Sprintf("long: {from: %s, to: %s, size: %dB}", strings.Join(list, " "), strings.Join(to, " "), flow))
+	}
+	way := pick("incast", "permutation", "both")
+	if way != "permutation" {
+		degree := 1 + rng.IntN(hosts-1)
+		if rng.IntN(2) == 0 {
+			degree = hosts - 1
+		}
+		size := max(flow*2/int64(degree)+inFlight, 4*frame)
+		traffic = append(traffic, fmt.Sprintf("incast: {degree: %d, size: %dB, times: %d, interval: %dns, jitter: %dns}", degree, size, 1+rng.IntN(3), delay*int64(1+rng.IntN(10)), rng.IntN(2)*1000))
+	}
+	if way != "incast" {
+		permutation()
+	}
+	most := "frames"
+	if 2*delay*int64(r)/8 > 3*frame {
+		most = "cables"
+	}
+	d.kind = fmt.Sprintf("%s, mmu %s, %s, mostly %s", d.target, cmp.Or(d.mmu, "static"), way, most)
+	d.text = fmt.Sprintf("name: draw%d\nnetwork:\n  %s\n  switch: %s\nhosts: {%s}\nprofile: %s\ntarget: %s\ntraffic:\n- %s\nuntil: 3ms\nseeds: [%d]\n",
+		n, shape, sw.String(), hostKeys, d.name, d.target, strings.Join(traffic, "\n- "), 1+n%1000)
+	return d
+}
+
+// headroomUse follows a run to its end, and keeps how much of its headroom the ports
+// used.
+type headroomUse struct {
+	net       *topo.Topology
+	used, had int64 // of the port that used the largest part
+	drops     [softswitch.DropCauses]uint64
+}
+
+func (*headroomUse) Tap(*topo.Node) fabric.Tap { return nil }
+func (*headroomUse) Next() vtime.Time          { return vtime.Never }
+func (*headroomUse) End(*fabric.Results)       {}
+
+func (u *headroomUse) Look(lab *virtual.Lab) {
+	for _, id := range u.net.Switches() {
+		sw := lab.Switch(id)
+		sw.Lock()
+		for c, k := range sw.Stats().LosslessDrops {
+			u.drops[c] += k
+		}
+		for p := range u.net.Nodes[id].Ports {
+			stats := sw.Port(p + 1)
+			if k := &stats.Class[manifest.LosslessClass]; k.Headroom > 0 && float64(k.MaxHeadroomBytes)*float64(u.had) >= float64(u.used)*float64(k.Headroom) {
+				u.used, u.had = k.MaxHeadroomBytes, k.Headroom
+			}
+		}
+		sw.Unlock()
+	}
+}
+
+// No packet of a lossless class is dropped, whatever the frames, links, buffers,
+// programs and traffic. Of each kind some draw uses at least two thirds of the headroom
+// that was computed for it, so the headroom is not simply large. HEADROOM_DRAWS is the
+// number of draws, and HEADROOM_FIRST the number of the first.
+func TestNoLosslessDropAtAnyFrameSize(t *testing.T) {
+	draws, first := 24, 0
+	var only []int
+	for _, s := range strings.Fields(os.Getenv("HEADROOM_ONLY")) {
+		n, _ := strconv.Atoi(s)
+		only = append(only, n)
+	}
+	if s := os.Getenv("HEADROOM_DRAWS"); s != "" {
+		draws, _ = strconv.Atoi(s)
+		first, _ = strconv.Atoi(os.Getenv("HEADROOM_FIRST"))
+	}
+	var cache program.Cache
+	type most struct {
+		ratio float64
+		draws int
+		text  string
+	}
+	kinds := make(map[string]*most)
+	refused := 0
+	for n := first; n < first+draws; n++ {
+		if n > first && (n-first)%500 == 0 {
+			t.Logf("%d draws", n-first)
+		}
+		if only != nil && !slices.Contains(only, n) {
+			continue
+		}
+		d := drawHeadroom(uint64(n))
+		s, err := Parse("draw.yaml", []byte(d.text))
+		if err != nil {
+			if strings.Contains(err.Error(), "buffer") {
+				refused++
+				continue
+			}
+			t.Errorf("draw %d: %v\n%s", n, err, d.text)
+			continue
+		}
+		c := s.Cases()[0]
+		prog, err := c.Build(&cache)
+		if err != nil && strings.Contains(err.Error(), "of a buffer of") {
+			refused++
+			continue
+		}
+		if err != nil {
+			t.Errorf("draw %d: %v\n%s", n, err, d.text)
+			continue
+		}
+		use := &headroomUse{net: c.Net()}
+		_, err = c.Run(context.Background(), prog, s.Seeds[0], Options{Event: func(controlplane.Event) {}, Follow: func(Start) Follower { return use }})
+		if err != nil {
+			if !errors.Is(err, virtual.ErrDropped) && strings.Contains(err.Error(), "buffer") {
+				refused++
+				continue
+			}
+			t.Errorf("draw %d: %v\n%s", n, err, d.text)
+			continue
+		}
+		if d.mmu == "conweave" {
+			use.drops[softswitch.DropQueue] = 0 // its limit of lossless queues
+		}
+		for c, k := range use.drops {
+			if k > 0 {
+				t.Errorf("draw %d: %d packets of a lossless class were dropped: %v; the headroom of %d bytes took %d\n%s", n, k, softswitch.DropCause(c), use.had, use.used, d.text)
+			}
+		}
+		k := kinds[d.kind]
+		if k == nil {
+			k = &most{}
+			kinds[d.kind] = k
+		}
+		k.draws++
+		if r := float64(use.used) / float64(use.had); use.had > 0 && r > k.ratio {
+			k.ratio, k.text = r, d.text
+		}
+	}
+	const share = 2. / 3
+	worst := 0.
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		k := kinds[name]
+		worst = max(worst, k.ratio)
+		t.Logf("%-50s %4d draws, the worst used %.3f of its headroom", name, k.draws, k.ratio)
+		// With mmu conweave headroom is used only when the whole buffer is full.
+		if k.draws >= 100 && k.ratio < share && !strings.Contains(name, "conweave") {
+			t.Errorf("%s: no draw of %d used more than %.3f of its headroom", name, k.draws, k.ratio)
+		}
+	}
+	if worst < share {
+		t.Errorf("no draw used more than %.3f of its headroom", worst)
+	}
+	t.Logf("%d draws, %d refused for lack of buffer", draws, refused)
+}
