@@ -297,6 +297,20 @@ func TestDirectRegister(t *testing.T) {
 		"02 00000000 00000001 0000 00", "02 00000018 00000001 0000 00")
 }
 
+// A direct register that no table names has the cells of the table whose action
+// uses it, or one cell outside of actions, as with p4c.
+func TestDirectRegisterOfNoTable(t *testing.T) {
+	action := func(name, reg string) string {
+		return "DirectRegister<bit<32>>(3) " + reg + "; DirectRegisterAction<bit<32>, bit<32>>(" + reg + ") " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { v = v + 1; rv = v; } }; "
+	}
+	r := newRig(t, (&construct{
+		locals: action("one", "q") + action("two", "r") + "action a() { hdr.h.x = one.execute(); } table t { key = { hdr.h.op : exact; } actions = { a; } default_action = a(); const entries = { 1 : a(); 2 : a(); } }",
+		apply:  "t.apply(); hdr.h.y = two.execute();"}).program(t))
+	r.expect("01 00000000 00000000 0000 00", "01 00000004 00000004 0000 00",
+		"02 00000000 00000000 0000 00", "02 00000004 00000005 0000 00",
+		"01 00000000 00000000 0000 00", "01 00000005 00000006 0000 00")
+}
+
 // A RegisterParam has its initial value until the controller writes it.
 func TestRegisterParam(t *testing.T) {
 	r := newRig(t, (&construct{

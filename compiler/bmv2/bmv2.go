@@ -56,6 +56,8 @@ func Generate(prog *ir.Program, opts Options, rep *source.Reporter) *bmv2json.Pr
 		bindings: map[*ir.Object]*ir.Table{},
 
 		entryVars: map[*ir.Table]*ir.VarRef{},
+		attached:  map[*ir.Object]*ir.Table{},
+		alone:     map[*ir.Object]bool{},
 		nodes:     map[string]bool{},
 		keyVars:   map[*ir.Key]*ir.VarRef{},
 	}
@@ -106,6 +108,8 @@ type generator struct {
 	acting                                        *ir.Action        // the action being written
 
 	entryVars map[*ir.Table]*ir.VarRef // numbers of applied entries, in TNA
+	attached  map[*ir.Object]*ir.Table // of direct registers that no table names
+	alone     map[*ir.Object]bool      // direct registers that are used outside of tables
 }
 
 func (g *generator) fail(sp source.Span, format string, args ...any) {

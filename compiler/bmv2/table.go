@@ -147,7 +147,7 @@ func (g *generator) props(p *bmv2json.Pipeline, t *ir.Table, out *bmv2json.Table
 			if o.Kind == "action_selector" {
 				out.Type = "indirect_ws"
 			}
-			out.ActionProfile = o.Name
+			out.ActionProfile = o.Profile().Name
 			g.profile(p, t, o)
 		}
 	}

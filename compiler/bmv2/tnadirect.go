@@ -20,12 +20,28 @@ var directProps = []string{"counters", "meters", "registers"}
 
 // tableOf returns the table whose entries have an object's cells.
 func (g *generator) tableOf(o *ir.Object) *ir.Table {
+	if t := g.attached[o]; t != nil {
+		return t
+	}
 	for _, c := range g.prog.Controls {
 		for _, t := range c.Tables {
 			for _, name := range directProps {
 				if p := t.Props[name]; p != nil && p.Object == o {
 					return t
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// tableOfAction returns the first table that has an action, to which p4c attaches a
+// direct register that no table names.
+func (g *generator) tableOfAction(a *ir.Action) *ir.Table {
+	for _, c := range g.prog.Controls {
+		for _, t := range c.Tables {
+			if slices.ContainsFunc(t.Actions, func(r *ir.ActionRef) bool { return r.Action == a }) {
+				return t
 			}
 		}
 	}
@@ -50,6 +66,10 @@ func (c *code) entryOf(s *ir.Call) ir.Expr { return c.g.entryVar(c.ownTable(s)) 
 func (c *code) ownTable(s *ir.Call) *ir.Table {
 	g, o := c.g, s.Object
 	t := g.tableOf(o)
+	if t == nil && o.Kind == "direct_register" {
+		t = g.tableOfAction(g.acting)
+		g.attached[o] = t
+	}
 	if t == nil {
 		g.fail(s.CallSpan, "%s belongs to no table: name it in a table's %s", o.Name, propOf(o))
 	}
@@ -81,7 +101,11 @@ func propOf(o *ir.Object) string {
 
 // cell returns the index of a register: argument i, or the number of the entry.
 func (c *code) cell(s *ir.Call, i int) *bmv2json.Value {
-	if s.Object.Kind == "direct_register" {
+	if o := s.Object; o.Kind == "direct_register" {
+		if c.g.acting == nil && c.g.tableOf(o) == nil {
+			c.g.alone[o] = true
+			return number(0)
+		}
 		return c.simpleExpr(s, c.entryOf(s))
 	}
 	return c.simple(s, i)
@@ -91,7 +115,7 @@ func (c *code) cell(s *ir.Call, i int) *bmv2json.Value {
 // action needs it.
 func (g *generator) entryTarget(t *ir.Table, out *bmv2json.Table) {
 	if p := t.Props["registers"]; p != nil {
-		g.bindings[g.object(p, "direct_register")] = t
+		g.object(p, "direct_register")
 	}
 	if v := g.entryVars[t]; v != nil {
 		if p := t.Props["counters"]; p != nil && !g.countsAlways(t, p.Object) {
@@ -104,8 +128,8 @@ func (g *generator) entryTarget(t *ir.Table, out *bmv2json.Table) {
 // directRegister writes the registers of a table's entries. The first cell is that
 // of the default entry.
 func (g *generator) directRegister(o *ir.Object) {
-	t := g.bindings[o]
-	if t == nil {
+	t := g.tableOf(o)
+	if t == nil && !g.alone[o] {
 		g.rep.Warnf(o.Span.Start, CodeUnusedObj, "direct register %s is the \"registers\" of no table", o.Name)
 		return
 	}
@@ -113,8 +137,11 @@ func (g *generator) directRegister(o *ir.Object) {
 	if !ok {
 		g.fail(o.Span, "direct register %s must be of a fixed width, not %v", o.Name, o.Type.TypeArgs[0])
 	}
-	g.out.RegisterArrays = append(g.out.RegisterArrays, &bmv2json.RegisterArray{Name: o.Name, ID: len(g.out.RegisterArrays), SourceInfo: g.where(o.Span),
-		Size: g.tableSize(t) + 1, Width: width, Initial: g.initial(o), Binding: t.Name})
+	r := &bmv2json.RegisterArray{Name: o.Name, ID: len(g.out.RegisterArrays), SourceInfo: g.where(o.Span), Size: 1, Width: width, Initial: g.initial(o)}
+	if t != nil {
+		r.Size, r.Binding = g.tableSize(t)+1, t.Name
+	}
+	g.out.RegisterArrays = append(g.out.RegisterArrays, r)
 }
 
 // countsAlways reports whether all actions of a table count with its direct
