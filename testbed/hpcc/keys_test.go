@@ -265,6 +265,33 @@ func TestPortsAreGrouped(t *testing.T) {
 	}
 }
 
+// If the link to a spine in the middle goes down, other leaves lose that spine on the
+// way to this leaf: their ports to it are last, too.
+func TestOtherLeavesLoseASpine(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("9 6 12\n3 4 5 6 7 8\n0 3 1Gbps 1us 0\n1 4 1Gbps 1us 0\n2 5 1Gbps 1us 0\n")
+	for leaf := 3; leaf < 6; leaf++ {
+		for spine := 6; spine < 9; spine++ {
+			fmt.Fprintf(&b, "%d %d 1Gbps 1us 0\n", leaf, spine)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "t.txt")
+	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseConfig("c.txt", required+"LINK_DOWN 5 3 7\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := c.ReadTopology(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := n.Nodes[5].Ports[3].Peer; last != 7 || !consecutive(n) || !consecutive(n.Without(downIn(n, c.LinkDown))) {
+		t.Errorf("the last port of leaf 5 leads to %d", last)
+	}
+}
+
 // Flows of one priority are lossless, as in the simulator; of several there is a
 // warning.
 func TestPriorities(t *testing.T) {

@@ -268,7 +268,7 @@ func (r *Recorder) sampleLinks(lab *virtual.Lab) {
 			fmt.Fprintf(&r.uplink, "%d,%d,%d,%d\n", now, id, number(r.t, id, i+1), int64(sent.Bytes)*r.theirs/r.frame)
 		}
 	}
-	for len(r.order) > 0 && r.flows[r.order[0]].Start <= r.next {
+	for len(r.order) > 0 && r.flows[r.order[0]].Start < r.next {
 		r.open, r.order = append(r.open, r.order[0]), r.order[1:]
 	}
 	r.open = slices.DeleteFunc(r.open, lab.Fabric.Ended)

@@ -110,7 +110,7 @@ func (r *reader) topologyFor(sw topo.SwitchConfig, down *LinkDown) (*topo.Topolo
 	}
 	t, err := build(isSwitch, all, sw)
 	if err == nil && (down != nil || !consecutive(t)) {
-		if again, err := build(isSwitch, grouped(t, all, down), sw); err == nil && consecutive(again) {
+		if again, err := build(isSwitch, grouped(t, all, down), sw); err == nil && consecutive(again) && consecutive(again.Without(downIn(again, down))) {
 			t = again
 		}
 	}
@@ -172,28 +172,70 @@ func build(isSwitch []bool, all []fileLink, sw topo.SwitchConfig) (*topo.Topolog
 }
 
 // grouped returns the links in an order in which a switch's ports to lower tiers come
-// first, and the one that goes down last of its kind.
+// first, and those last of their kind that some routes lose if a link goes down.
 func grouped(t *topo.Topology, all []fileLink, down *LinkDown) []fileLink {
-	key := func(l *fileLink) int {
-		k := 2 * int(t.Nodes[l.a].Tier+t.Nodes[l.b].Tier)
-		if down != nil && (l.a == down.A && l.b == down.B || l.a == down.B && l.b == down.A) {
+	lost := make(map[int]bool)
+	failing := downIn(t, down)
+	if failing != nil {
+		after := t.Without(failing)
+		for _, host := range hostOfLeaves(t) {
+			before, then := t.TreeTo(host), after.TreeTo(host)
+			for _, id := range t.Switches() {
+				left := then.Closer(id)
+				for _, p := range before.Closer(id) {
+					if !slices.Contains(left, p) {
+						lost[t.Nodes[id].Ports[p-1].Link] = true
+					}
+				}
+			}
+		}
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	key := func(i int) int {
+		k := 3 * int(t.Nodes[all[i].a].Tier+t.Nodes[all[i].b].Tier)
+		switch {
+		case slices.Contains(failing, i):
+			k += 2
+		case lost[i]:
 			k++
 		}
 		return k
 	}
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b fileLink) int { return cmp.Compare(key(&a), key(&b)) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(key(i), key(j)) })
+	sorted := make([]fileLink, len(all))
+	for k, i := range order {
+		sorted[k] = all[i]
+	}
 	return sorted
+}
+
+// downIn returns the links between the nodes of a link that goes down.
+func downIn(t *topo.Topology, down *LinkDown) (links []int) {
+	for i := range t.Links {
+		a, b := t.Links[i].A.Node, t.Links[i].B.Node
+		if down != nil && (a == down.A && b == down.B || a == down.B && b == down.A) {
+			links = append(links, i)
+		}
+	}
+	return links
+}
+
+// hostOfLeaves returns a host of each leaf.
+func hostOfLeaves(t *topo.Topology) map[int]int {
+	hosts := make(map[int]int)
+	for _, id := range t.Hosts() {
+		hosts[t.Nodes[id].Leaf] = id
+	}
+	return hosts
 }
 
 // consecutive reports whether the ports of each switch to the next hops towards each
 // other leaf have consecutive numbers.
 func consecutive(t *topo.Topology) bool {
-	leaves := make(map[int]int) // a host of each
-	for _, id := range t.Hosts() {
-		leaves[t.Nodes[id].Leaf] = id
-	}
-	for _, host := range leaves {
+	for _, host := range hostOfLeaves(t) {
 		tree := t.TreeTo(host)
 		for _, id := range t.Switches() {
 			if ports := tree.Closer(id); len(ports) > 0 && ports[len(ports)-1] != ports[0]+len(ports)-1 {
