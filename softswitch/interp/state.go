@@ -333,6 +333,9 @@ func (t *Table) Default() *Entry { return &t.def }
 // Slots returns the number after the largest that an entry has had.
 func (t *Table) Slots() uint32 { return uint32(len(t.entries)) }
 
+// IsDefault reports whether the entry is the default one of its table.
+func (e *Entry) IsDefault() bool { return e.prefix < 0 }
+
 // Used reports whether there is an entry of this number.
 func (e *Entry) Used() bool { return e.limbs != nil }
 
@@ -344,17 +347,6 @@ func (t *Table) Each(f func(id uint32, e *Entry) bool) {
 			return
 		}
 	}
-}
-
-// EachFrom is Each from an entry's number. It returns the number after the last
-// entry, and whether there are more.
-func (t *Table) EachFrom(from uint32, f func(id uint32, e *Entry) bool) (next uint32, more bool) {
-	for i := from; int(i) < len(t.entries); i++ {
-		if e := &t.entries[i]; e.limbs != nil && !f(i, e) {
-			return i + 1, int(i)+1 < len(t.entries)
-		}
-	}
-	return uint32(len(t.entries)), false
 }
 
 // Extend returns the extension of an entry. It adds one if necessary.
@@ -398,7 +390,7 @@ func (e *Entry) Action() int { return int(e.action) }
 // Args returns the arguments of an entry's action, packed as by
 // Program.PackArgs.
 func (t *Table) Args(e *Entry) []uint64 {
-	if e == &t.def {
+	if e.IsDefault() {
 		return e.limbs
 	}
 	return e.limbs[t.argsAt:]
@@ -516,11 +508,7 @@ func (t *Table) SetAction(id uint32, action int, args []uint64) {
 		e.pc = t.pcs[2*action]
 	}
 	t.setRecord(id, e.pc, args)
-	if len(e.limbs) != t.argsAt+len(args) {
-		e.limbs = append(slices.Clone(e.limbs[:t.argsAt]), args...)
-	} else {
-		copy(e.limbs[t.argsAt:], args)
-	}
+	e.limbs = slices.Concat(e.limbs[:t.argsAt], args) // a copy of the entry keeps its own
 	if t.direct != nil {
 		t.direct[e.limbs[0]] = t.recordOf[id] + 1
 	}
@@ -545,7 +533,7 @@ func (t *Table) SetDefault(action int, args []uint64) {
 	if t.extras && ext == nil {
 		ext = NewExtension()
 	}
-	t.def = Entry{action: int32(action), limbs: slices.Clone(args), Ext: ext}
+	t.def = Entry{action: int32(action), prefix: -1, limbs: slices.Clone(args), Ext: ext}
 	switch {
 	case t.Info.inline:
 	case action >= 0:

@@ -33,7 +33,7 @@ type admission struct {
 	// free is the memory available for decoding. changed wakes waiting calls.
 	free    int64
 	changed *sync.Cond
-	held    sync.Map // decoded message → its cost
+	held    sync.Map // large message → *message
 }
 
 func newAdmission(s *Server) *admission {
@@ -88,7 +88,7 @@ func peerOf(ctx context.Context) string {
 	return ""
 }
 
-// codec is protobuf's codec, which waits for memory before decoding.
+// codec is protobuf's codec, but it leaves large messages to decode.
 type codec struct {
 	encoding.CodecV2
 	a *admission
@@ -103,38 +103,74 @@ const (
 	small     = 1 << 16
 )
 
+// Unmarshal decodes small messages. It keeps large ones for decode, which knows whose
+// they are.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	n := int64(data.Len())
+	n := data.Len()
 	if n <= small {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	n = min(n*expansion, c.a.s.budget.decoded.limit)
-	c.a.mu.Lock()
-	for c.a.free < n {
-		c.a.changed.Wait()
+	if _, ok := v.(*p4v1.ReadRequest); ok && n > maxReadBytes {
+		return status.Errorf(codes.ResourceExhausted, "a read of %d bytes, more than %d: send several reads", n, maxReadBytes)
 	}
-	c.a.free -= n
-	c.a.mu.Unlock()
-	done := c.a.s.takePlace()
-	err := c.CodecV2.Unmarshal(data, v)
-	c.a.held.Store(v, decoded{n, done()})
-	if err != nil {
-		c.a.release(v)
-	}
-	return err
+	data.Ref()
+	c.a.held.Store(v, &message{data: data})
+	return nil
 }
 
-// decoded is the cost of decoding a message.
-type decoded struct {
+// message is a large message: what has arrived, and the memory charged for it when it is
+// decoded.
+type message struct {
+	data  mem.BufferSlice
 	bytes int64
-	time  time.Duration
 }
 
-// charge charges the decoding time of a message to its sender.
-func (a *admission) charge(ctx context.Context, v any) {
-	if d, ok := a.held.Load(v); ok {
-		a.s.pace(ctx).spend(d.(decoded).time)
+// decode decodes a message that Unmarshal has kept. It waits for memory, of which
+// others leave half to primaries, and takes a turn of the sender's kind.
+func (a *admission) decode(ctx context.Context, v any) error {
+	h, ok := a.held.Load(v)
+	if !ok {
+		return nil
 	}
+	m := h.(*message)
+	defer m.data.Free()
+	t, err := a.s.paced(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	limit := a.s.budget.decoded.limit
+	left := int64(0)
+	if t.pace != &a.s.chosen {
+		left = limit / 2
+	}
+	n := min(int64(m.data.Len())*expansion, limit-left)
+	a.mu.Lock()
+	if a.free < n+left {
+		t.end()
+		stop := context.AfterFunc(ctx, func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.changed.Broadcast()
+		})
+		for a.free < n+left && ctx.Err() == nil {
+			a.changed.Wait()
+		}
+		stop()
+		if err := ctx.Err(); err != nil {
+			a.mu.Unlock()
+			t.begin()
+			return status.FromContextError(err).Err()
+		}
+		a.free -= n
+		a.mu.Unlock()
+		t.begin()
+	} else {
+		a.free -= n
+		a.mu.Unlock()
+	}
+	m.bytes = n
+	return encoding.GetCodecV2("proto").Unmarshal(m.data, v)
 }
 
 // TagRPC is called before a call's message is decoded. It waits for processor
@@ -167,7 +203,7 @@ func (a *admission) release(v any) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.free += n.(decoded).bytes
+	a.free += n.(*message).bytes
 	a.changed.Broadcast()
 }
 
@@ -182,7 +218,9 @@ type received struct {
 
 func (r *received) RecvMsg(m any) error {
 	err := r.ServerStream.RecvMsg(m)
-	r.a.charge(r.Context(), m)
+	if err == nil {
+		err = r.a.decode(r.Context(), m)
+	}
 	r.swap(m)
 	return err
 }

@@ -111,7 +111,7 @@ func (a *ageing) Fire(now vtime.Time, arg uint64) {
 			}
 			if now-max(x.LastHit, x.LastNotice) >= x.Timeout {
 				x.LastNotice = now
-				entry := a.d.entryProto(bt, t, e, &p4v1.TableEntry{})
+				entry := a.d.entryProto(bt, t, e, &p4v1.TableEntry{}, now)
 				entry.Action = nil
 				n.TableEntry = append(n.TableEntry, entry)
 			}

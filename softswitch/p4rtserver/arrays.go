@@ -3,9 +3,13 @@
 package p4rtserver
 
 import (
+	"slices"
+	"unsafe"
+
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/table"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -41,10 +45,14 @@ func counterProto(c interp.Counter) *p4v1.CounterData {
 
 func index64(i int) *p4v1.Index { return &p4v1.Index{Index: int64(i)} }
 
-// update is a function as an op.
-type update func(d *device) (func(), error)
+// update is a function as an op, with the number of cells or entries that it changes.
+type update struct {
+	cells int
+	do    func(d *device) (func(), error)
+}
 
-func (u update) apply(d *device) (func(), error) { return u(d) }
+func (u update) apply(d *device) (func(), error) { return u.do(d) }
+func (u update) size() int                       { return u.cells }
 
 func (d *device) decodeCounter(e *p4v1.CounterEntry) (op, error) {
 	k, err := lookup(d.counters, e.GetCounterId(), "counter")
@@ -55,55 +63,57 @@ func (d *device) decodeCounter(e *p4v1.CounterEntry) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return update(func(d *device) (func(), error) {
-		c := d.state.Counters[k.number].Cells[first:last]
+	return update{last - first, func(d *device) (func(), error) {
+		array := &d.state.Counters[k.number]
 		if e.Data == nil {
 			return func() {}, nil
 		}
-		old := append([]interp.Counter(nil), c...)
-		for i := range c {
-			c[i] = interp.Counter{Packets: uint64(e.Data.PacketCount), Bytes: uint64(e.Data.ByteCount)}
-		}
-		return func() { copy(c, old) }, nil
-	}), nil
+		touchCells(d, array, first, last, len(array.Cells), counterBytes, func(first, last int) []interp.Counter { return slices.Clone(array.Cells[first:last]) })
+		value := interp.Counter{Packets: uint64(e.Data.PacketCount), Bytes: uint64(e.Data.ByteCount)}
+		return setCells(d, array.Cells, first, last, counterBytes, func(c *interp.Counter) { *c = value })
+	}}, nil
 }
 
-// directEntry finds the entry of a direct resource, which may be the default
-// entry.
-func (d *device) directEntry(e *p4v1.TableEntry, has func(*boundTable) bool, what string) (*boundTable, func(d *device) (*interp.Entry, error), error) {
-	t, err := d.table(e.GetTableId())
-	if err != nil {
-		return nil, nil, err
+// directEntry finds the table of a direct resource, and the match of its entry, which
+// may be the default entry. Without a match it returns the table with the error.
+func (d *device) directEntry(e *p4v1.TableEntry, has func(*boundTable) bool, what string) (t *boundTable, m table.Match, err error) {
+	if t, err = d.table(e.GetTableId()); err != nil {
+		return nil, m, err
 	}
 	if !has(t) {
-		return nil, nil, status.Errorf(codes.InvalidArgument, "table %s has no direct %s", t.name, what)
+		return nil, m, status.Errorf(codes.InvalidArgument, "table %s has no direct %s", t.name, what)
 	}
-	if e.IsDefaultAction {
-		return t, func(d *device) (*interp.Entry, error) { return d.state.Tables[t.number].Default(), nil }, nil
+	if !e.IsDefaultAction {
+		m, err = t.match(d, e)
 	}
-	m, err := t.match(d, e)
-	if err != nil {
-		return nil, nil, err
+	return t, m, err
+}
+
+// direct returns the entry of a direct resource, which a write is about to change.
+func (d *device) direct(t *boundTable, isDefault bool, m *table.Match) (*interp.Entry, error) {
+	tab := d.state.Tables[t.number]
+	if isDefault {
+		d.touchDefault(tab)
+		return tab.Default(), nil
 	}
-	return t, func(d *device) (*interp.Entry, error) {
-		tab := d.state.Tables[t.number]
-		id, ok := tab.Find(&m)
-		if !ok {
-			return nil, status.Errorf(codes.NotFound, "table %s: no such entry", t.name)
-		}
-		return tab.Entry(id), nil
-	}, nil
+	id, ok := tab.Find(m)
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "table %s: no such entry", t.name)
+	}
+	d.touchEntry(tab, id)
+	return tab.Entry(id), nil
 }
 
 func hasCounter(t *boundTable) bool { return t.counter != nil }
 func hasMeter(t *boundTable) bool   { return t.meter != nil }
 
 func (d *device) decodeDirectCounter(e *p4v1.DirectCounterEntry) (op, error) {
-	_, find, err := d.directEntry(e.GetTableEntry(), hasCounter, "counter")
+	t, m, err := d.directEntry(e.GetTableEntry(), hasCounter, "counter")
 	if err != nil {
 		return nil, err
 	}
-	return update(func(d *device) (func(), error) {
+	find := func(d *device) (*interp.Entry, error) { return d.direct(t, e.TableEntry.IsDefaultAction, &m) }
+	return update{1, func(d *device) (func(), error) {
 		entry, err := find(d)
 		if err != nil {
 			return nil, err
@@ -118,7 +128,7 @@ func (d *device) decodeDirectCounter(e *p4v1.DirectCounterEntry) (op, error) {
 				entry.Ext.Counter = old
 			}
 		}, nil
-	}), nil
+	}}, nil
 }
 
 // meterRates checks the configuration of a meter against its type (9.4).
@@ -204,14 +214,46 @@ func (d *device) decodeMeter(e *p4v1.MeterEntry) (op, error) {
 	if err := zeroColors(e.GetCounterData()); e.CounterData != nil && err != nil {
 		return nil, err
 	}
-	return update(func(d *device) (func(), error) {
-		c := d.state.Meters[m.number].Cells[first:last]
-		old := append([]interp.Meter(nil), c...)
-		for i := range c {
-			d.setMeter(&c[i], rates, e.CounterData != nil)
+	return update{last - first, func(d *device) (func(), error) {
+		array := &d.state.Meters[m.number]
+		touchCells(d, array, first, last, len(array.Cells), meterBytes, func(first, last int) []interp.Meter { return slices.Clone(array.Cells[first:last]) })
+		return setCells(d, array.Cells, first, last, meterBytes, func(c *interp.Meter) { d.setMeter(c, rates, e.CounterData != nil) })
+	}}, nil
+}
+
+// Sizes of cells in bytes.
+const (
+	counterBytes = int(unsafe.Sizeof(interp.Counter{}))
+	meterBytes   = int(unsafe.Sizeof(interp.Meter{}))
+)
+
+// setCells changes the cells of an array from first to before last.
+func setCells[T any](d *device, c []T, first, last, bytes int, set func(*T)) (func(), error) {
+	var old []T
+	if d.undoable {
+		if err := d.borrow(int64((last - first) * bytes)); err != nil {
+			return nil, err
 		}
-		return func() { copy(c, old) }, nil
-	}), nil
+		old = make([]T, 0, last-first)
+	}
+	d.eachCell(first, last, func(i int) {
+		if d.undoable {
+			old = append(old, c[i])
+		}
+		set(&c[i])
+	})
+	return func() { d.eachCell(first, last, func(i int) { c[i] = old[i-first] }) }, nil
+}
+
+// eachCell calls f with the numbers from first to before last. Packets may be forwarded in
+// between, unless the batch is atomic for them.
+func (d *device) eachCell(first, last int, f func(i int)) {
+	for i := first; i < last; i++ {
+		if i > first && (i-first)%cellChunk == 0 {
+			d.breathe()
+		}
+		f(i)
+	}
 }
 
 func optionalRates(c *p4v1.MeterConfig, spec *p4configv1.MeterSpec, what string) (*interp.MeterRates, error) {
@@ -223,10 +265,11 @@ func optionalRates(c *p4v1.MeterConfig, spec *p4configv1.MeterSpec, what string)
 }
 
 func (d *device) decodeDirectMeter(e *p4v1.DirectMeterEntry) (op, error) {
-	t, find, err := d.directEntry(e.GetTableEntry(), hasMeter, "meter")
+	t, m, err := d.directEntry(e.GetTableEntry(), hasMeter, "meter")
 	if err != nil {
 		return nil, err
 	}
+	find := func(d *device) (*interp.Entry, error) { return d.direct(t, e.TableEntry.IsDefaultAction, &m) }
 	rates, err := optionalRates(e.Config, t.meter.Spec, "table "+t.name)
 	if err != nil {
 		return nil, err
@@ -236,7 +279,7 @@ func (d *device) decodeDirectMeter(e *p4v1.DirectMeterEntry) (op, error) {
 			return nil, err
 		}
 	}
-	return update(func(d *device) (func(), error) {
+	return update{1, func(d *device) (func(), error) {
 		entry, err := find(d)
 		if err != nil {
 			return nil, err
@@ -249,7 +292,7 @@ func (d *device) decodeDirectMeter(e *p4v1.DirectMeterEntry) (op, error) {
 				entry.Ext.Meter = old
 			}
 		}, nil
-	}), nil
+	}}, nil
 }
 
 func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
@@ -265,19 +308,31 @@ func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return update(func(d *device) (func(), error) {
+	return update{last - first, func(d *device) (func(), error) {
 		reg := d.state.Registers[r.number]
-		old := make([]uint64, 0, (last-first)*reg.Limbs())
-		for i := first; i < last; i++ {
-			old = append(old, reg.Cell(i)...)
-			copy(reg.Cell(i), v)
-		}
-		return func() {
+		n := reg.Limbs()
+		touchCells(d, reg, first, last, reg.Info.Size, 8*n+24, func(first, last int) [][]uint64 {
+			list := make([][]uint64, 0, last-first)
 			for i := first; i < last; i++ {
-				copy(reg.Cell(i), old[(i-first)*reg.Limbs():])
+				list = append(list, slices.Clone(reg.Cell(i)))
 			}
-		}, nil
-	}), nil
+			return list
+		})
+		var old []uint64
+		if d.undoable {
+			if err := d.borrow(int64((last - first) * n * 8)); err != nil {
+				return nil, err
+			}
+			old = make([]uint64, 0, (last-first)*n)
+		}
+		d.eachCell(first, last, func(i int) {
+			if d.undoable {
+				old = append(old, reg.Cell(i)...)
+			}
+			copy(reg.Cell(i), v)
+		})
+		return func() { d.eachCell(first, last, func(i int) { copy(reg.Cell(i), old[(i-first)*n:]) }) }, nil
+	}}, nil
 }
 
 // eachArray calls f with the object of an id, or with all for id zero.
@@ -297,132 +352,101 @@ func eachArray[T any](m map[uint32]*T, id uint32, what string, f func(*T) error)
 	return nil
 }
 
-// chunks calls f for parts of first…last, each in one critical section of the
-// switch's lock.
-func (d *device) chunks(first, last int, f func(i int)) {
-	for first < last {
-		unlock := d.lock()
-		for n := 0; n < readChunk && first < last; n++ {
-			f(first)
-			first++
-		}
-		unlock()
-	}
-}
-
-func (d *device) readCounters(r *p4v1.CounterEntry, emit func(*p4v1.Entity)) error {
-	return eachArray(d.counters, r.CounterId, "counter", func(k *boundArray) error {
-		first, last, err := cells(r.Index, d.prog.Counters[k.number].Size, "counter "+k.name)
+func (r *reading) readCounters(q *p4v1.CounterEntry) error {
+	return eachArray(r.d.counters, q.CounterId, "counter", func(k *boundArray) error {
+		array := &r.d.state.Counters[k.number]
+		first, last, err := cells(q.Index, array.Info.Size, "counter "+k.name)
 		if err != nil {
 			return err
 		}
-		d.chunks(first, last, func(i int) {
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
-				CounterId: k.id, Index: index64(i), Data: counterProto(d.state.Counters[k.number].Cells[i]),
-			}}})
+		return readCells(r, array, "counter "+k.name, first, last, func(i int) interp.Counter { return array.Cells[i] }, func(i int, c interp.Counter) error {
+			return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: k.id, Index: index64(i), Data: counterProto(c)}}})
 		})
-		return nil
 	})
 }
 
-func (d *device) readMeters(r *p4v1.MeterEntry, emit func(*p4v1.Entity)) error {
-	return eachArray(d.meters, r.MeterId, "meter", func(m *boundMeter) error {
-		first, last, err := cells(r.Index, d.prog.Meters[m.number].Size, "meter "+m.name)
+func (r *reading) readMeters(q *p4v1.MeterEntry) error {
+	return eachArray(r.d.meters, q.MeterId, "meter", func(m *boundMeter) error {
+		array := &r.d.state.Meters[m.number]
+		first, last, err := cells(q.Index, array.Info.Size, "meter "+m.name)
 		if err != nil {
 			return err
 		}
-		d.chunks(first, last, func(i int) {
-			cell := &d.state.Meters[m.number].Cells[i]
-			e := &p4v1.MeterEntry{MeterId: m.id, Index: index64(i), Config: meterProto(cell)}
-			if r.CounterData != nil {
-				e.CounterData = colorsProto(cell)
+		return readCells(r, array, "meter "+m.name, first, last, func(i int) interp.Meter { return array.Cells[i] }, func(i int, cell interp.Meter) error {
+			e := &p4v1.MeterEntry{MeterId: m.id, Index: index64(i), Config: meterProto(&cell)}
+			if q.CounterData != nil {
+				e.CounterData = colorsProto(&cell)
 			}
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
+			return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
 		})
-		return nil
 	})
 }
 
-func (d *device) readRegisters(r *p4v1.RegisterEntry, emit func(*p4v1.Entity)) error {
-	return eachArray(d.regs, r.RegisterId, "register", func(reg *boundRegister) error {
-		first, last, err := cells(r.Index, d.prog.Registers[reg.number].Size, "register "+reg.name)
+func (r *reading) readRegisters(q *p4v1.RegisterEntry) error {
+	return eachArray(r.d.regs, q.RegisterId, "register", func(reg *boundRegister) error {
+		array := r.d.state.Registers[reg.number]
+		first, last, err := cells(q.Index, array.Info.Size, "register "+reg.name)
 		if err != nil {
 			return err
 		}
-		d.chunks(first, last, func(i int) {
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
-				RegisterId: reg.id, Index: index64(i), Data: reg.format(d, d.state.Registers[reg.number].Cell(i)),
+		return readCells(r, array, "register "+reg.name, first, last, func(i int) []uint64 { return slices.Clone(array.Cell(i)) }, func(i int, cell []uint64) error {
+			return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
+				RegisterId: reg.id, Index: index64(i), Data: reg.format(r.view, cell),
 			}}})
 		})
-		return nil
 	})
 }
 
 // readDirect reads the direct resources of one entry, of a table's entries, or
 // of all tables.
-func (d *device) readDirect(e *p4v1.TableEntry, has func(*boundTable) bool, what string, emit func(*boundTable, *p4v1.TableEntry, *interp.Entry)) error {
-	one := func(t *boundTable, entry *interp.Entry) {
-		emit(t, d.entryProto(t, d.state.Tables[t.number], entry, &p4v1.TableEntry{}), entry)
+func (r *reading) readDirect(q *p4v1.TableEntry, has func(*boundTable) bool, what string, emit func(*boundTable, *p4v1.TableEntry, *interp.Entry) error) error {
+	one := func(t *boundTable, e *interp.Entry) error {
+		return emit(t, r.view.entryProto(t, r.d.state.Tables[t.number], e, &p4v1.TableEntry{}, r.now), e)
 	}
-	all := func(t *boundTable) {
-		tab := d.state.Tables[t.number]
-		for from, more := uint32(0), true; more; {
-			unlock := d.lock()
-			n := 0
-			from, more = tab.EachFrom(from, func(_ uint32, entry *interp.Entry) bool {
-				one(t, entry)
-				n++
-				return n < readChunk
-			})
-			unlock()
-		}
+	all := func(t *boundTable) error {
+		return r.entries(r.d.state.Tables[t.number], true, func(*interp.Entry) bool { return true }, func(e *interp.Entry) error { return one(t, e) })
 	}
-	if e.GetTableId() == 0 {
-		for _, t := range d.order {
+	if q.GetTableId() == 0 {
+		for _, t := range r.d.order {
 			if has(t) {
-				all(t)
+				if err := all(t); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	}
-	t, err := d.table(e.TableId)
-	if err != nil {
+	t, m, err := r.view.directEntry(q, has, what)
+	switch {
+	case err != nil && !(t != nil && len(q.Match) == 0):
 		return err
+	case len(q.Match) == 0 && !q.IsDefaultAction:
+		return all(t)
 	}
-	if !has(t) {
-		return status.Errorf(codes.InvalidArgument, "table %s has no direct %s", t.name, what)
-	}
-	if len(e.Match) == 0 && !e.IsDefaultAction {
-		all(t)
-		return nil
-	}
-	_, find, err := d.directEntry(e, has, what)
-	if err != nil {
+	e, err := r.one(r.d.state.Tables[t.number], q.IsDefaultAction, &m, true)
+	switch {
+	case err != nil:
 		return err
+	case e == nil:
+		return status.Errorf(codes.NotFound, "table %s: no such entry", t.name)
 	}
-	defer d.lock()()
-	entry, err := find(d)
-	if err != nil {
-		return err
-	}
-	one(t, entry)
-	return nil
+	return one(t, e)
 }
 
-func (d *device) readDirectCounters(r *p4v1.DirectCounterEntry, emit func(*p4v1.Entity)) error {
-	return d.readDirect(r.TableEntry, hasCounter, "counter", func(t *boundTable, e *p4v1.TableEntry, entry *interp.Entry) {
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
+func (r *reading) readDirectCounters(q *p4v1.DirectCounterEntry) error {
+	return r.readDirect(q.TableEntry, hasCounter, "counter", func(t *boundTable, e *p4v1.TableEntry, entry *interp.Entry) error {
+		return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
 			TableEntry: e, Data: counterProto(entry.Ext.Counter),
 		}}})
 	})
 }
 
-func (d *device) readDirectMeters(r *p4v1.DirectMeterEntry, emit func(*p4v1.Entity)) error {
-	return d.readDirect(r.TableEntry, hasMeter, "meter", func(t *boundTable, e *p4v1.TableEntry, entry *interp.Entry) {
+func (r *reading) readDirectMeters(q *p4v1.DirectMeterEntry) error {
+	return r.readDirect(q.TableEntry, hasMeter, "meter", func(t *boundTable, e *p4v1.TableEntry, entry *interp.Entry) error {
 		m := &p4v1.DirectMeterEntry{TableEntry: e, Config: meterProto(&entry.Ext.Meter)}
-		if r.CounterData != nil {
+		if q.CounterData != nil {
 			m.CounterData = colorsProto(&entry.Ext.Meter)
 		}
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: m}})
+		return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: m}})
 	})
 }

@@ -25,12 +25,14 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	if _, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
-	free, err := s.paced(ctx)
+	turn, err := s.paced(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer free()
+	defer turn.end()
 	var p *pipeline
+	var d *device // new, not yet used; its memory is returned if it is not
+	defer func() { d.drop() }()
 	switch r.Action {
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
 		if r.Config != nil {
@@ -45,8 +47,13 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	default:
 		return nil, status.Errorf(codes.InvalidArgument, "unknown action %v", r.Action)
 	}
-	s.writes.Lock()
-	defer s.writes.Unlock()
+	if p != nil && r.Action != p4v1.SetForwardingPipelineConfigRequest_VERIFY {
+		if d, err = s.newDevice(p); err != nil { // before anyone waits for it
+			return nil, err
+		}
+	}
+	s.serial.Lock()
+	defer s.serial.Unlock()
 	// Another controller may have become primary during the compilation.
 	sc, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId)
 	if err != nil {
@@ -55,42 +62,30 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	if sc != nil && !sc.pipeline {
 		return nil, status.Errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline", r.Role)
 	}
+	// Reads continue meanwhile, writes wait.
+	if r.Action == p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT {
+		if old, none := s.current(); none == nil {
+			if err := d.takeOver(ctx, old); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.writes.Lock()
+	defer s.writes.Unlock()
 	switch r.Action {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
-		d, err := s.newDevice(p)
-		if err != nil {
-			return nil, err
-		}
 		s.saved.drop()
 		s.saved = d
 		s.setConfig(p.config)
-	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
-		d, err := s.newDevice(p)
-		if err != nil {
-			return nil, err
-		}
+	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
 		s.commit(d)
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
 		if s.saved == nil {
 			return nil, status.Error(codes.NotFound, "no configuration is saved: VERIFY_AND_SAVE comes first")
 		}
 		s.commit(s.saved)
-	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
-		d, err := s.newDevice(p)
-		if err != nil {
-			return nil, err
-		}
-		if old, none := s.current(); none == nil {
-			unlock := old.lock()
-			err := d.takeOver(old)
-			unlock()
-			if err != nil {
-				d.drop()
-				return nil, err
-			}
-		}
-		s.commit(d)
 	}
+	d = nil
 	s.log.Info("forwarding pipeline", "action", r.Action, "program", p.name())
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
@@ -169,6 +164,19 @@ func (s *Server) commit(d *device) {
 	if err := s.sw.SetUnits(d.units()); err != nil {
 		panic("BUG: " + err.Error()) // newDevice has checked them
 	}
+	if d.adopt != nil { // what packets change, at the last moment
+		d.adopt()
+		d.adopt = nil
+	}
+	for _, p := range d.state.Profiles {
+		p.EachGroup(func(g *interp.Group) {
+			for i := range g.Members {
+				m := &g.Members[i]
+				m.Down = m.Watch >= 0 && !s.sw.LinkUp(m.Watch)
+			}
+			g.Choose()
+		})
+	}
 	s.sw.LoadState(d.state)
 	d.live = true
 	for id, g := range d.groups {
@@ -228,6 +236,8 @@ func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Upd
 	if err != nil {
 		return err
 	}
+	s.serial.Lock()
+	defer s.serial.Unlock()
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	d, err := s.newDevice(p)

@@ -279,17 +279,18 @@ func (d *device) decodeDigest(typ p4v1.Update_Type, e *p4v1.DigestEntry) (op, er
 		}
 		c = &p4v1.DigestEntry_Config{MaxTimeoutNs: c.MaxTimeoutNs, MaxListSize: c.MaxListSize, AckTimeoutNs: c.AckTimeoutNs}
 	}
-	return update(func(d *device) (func(), error) {
+	return update{1, func(d *device) (func(), error) {
 		old := d.digests[e.DigestId]
 		if err := exists(typ, old != nil, "configuration of digest", e.DigestId); err != nil {
 			return nil, err
 		}
 		d.setDigest(e.DigestId, b, c)
 		return func() { d.setDigest(e.DigestId, b, old) }, nil
-	}), nil
+	}}, nil
 }
 
 func (d *device) setDigest(id uint32, b *boundDigest, c *p4v1.DigestEntry_Config) {
+	touchKey(d, &d.digests, id, sameDigest)
 	if c == nil {
 		delete(d.digests, id)
 	} else {
@@ -300,14 +301,16 @@ func (d *device) setDigest(id uint32, b *boundDigest, c *p4v1.DigestEntry_Config
 	}
 }
 
-func (d *device) readDigests(r *p4v1.DigestEntry, emit func(*p4v1.Entity)) error {
-	return eachArray(d.pipeline.digests, r.DigestId, "digest", func(b *boundDigest) error {
-		id := b.info.Preamble.Id
-		if c := d.digests[id]; c != nil {
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id, Config: c}}})
-		} else if r.DigestId != 0 {
+func (r *reading) readDigests(q *p4v1.DigestEntry) error {
+	return eachArray(r.d.pipeline.digests, q.DigestId, "digest", func(b *boundDigest) error {
+		found := false
+		err := readMap(r, &r.d.digests, b.info.Preamble.Id, sameDigest, func(id uint32, c *p4v1.DigestEntry_Config) error {
+			found = true
+			return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id, Config: c}}})
+		})
+		if err == nil && !found && q.DigestId != 0 {
 			return status.Errorf(codes.NotFound, "digest %s is not configured", b.name)
 		}
-		return nil
+		return err
 	})
 }

@@ -67,9 +67,11 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Second, Timeout: 800 * time.Millisecond}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
-			s.admit.charge(ctx, req)
 			defer s.admit.release(req)
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
+			if err := s.admit.decode(ctx, req); err != nil {
+				return nil, err
+			}
 			if cfg.Wrap != nil {
 				return cfg.Wrap(req, func() (any, error) { return next(ctx, req) })
 			}

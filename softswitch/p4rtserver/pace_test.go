@@ -53,7 +53,7 @@ func TestCallsOfStrangersArePaced(t *testing.T) {
 			}
 			waited = time.Since(begun)
 			time.Sleep(work)
-			done()
+			done.end()
 			return waited
 		}
 		for i, want := range []time.Duration{0, 0, 7100 * time.Millisecond} { // twice 0.9 s, less the 0.09 s that came back during the second

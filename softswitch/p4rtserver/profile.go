@@ -117,9 +117,12 @@ func (d *device) decodeMember(typ p4v1.Update_Type, m *p4v1.ActionProfileMember)
 	return u, err
 }
 
+func (u *memberUpdate) size() int { return 1 }
+
 func (u *memberUpdate) apply(d *device) (func(), error) {
 	p := d.state.Profiles[u.ap.number]
 	m := p.Members[u.id]
+	touchKey(d, &p.Members, u.id, copyMember)
 	if u.typ == p4v1.Update_INSERT {
 		switch {
 		case m != nil:
@@ -295,14 +298,17 @@ func (d *device) fill(g *interp.Group, members []groupMember, find func(groupMem
 	g.Members = nil
 	for _, gm := range members {
 		g.Members = append(g.Members, interp.GroupMember{Member: find(gm), Weight: gm.weight, Watch: gm.watch,
-			Down: gm.watch >= 0 && !d.s.sw.LinkUp(gm.watch), Owner: gm})
+			Down: d.live && gm.watch >= 0 && !d.s.sw.LinkUp(gm.watch), Owner: gm}) // commit looks at the links of others
 	}
 	g.Choose()
 }
 
+func (u *groupUpdate) size() int { return 1 }
+
 func (u *groupUpdate) apply(d *device) (func(), error) {
 	p := d.state.Profiles[u.ap.number]
 	g := p.Groups[u.id]
+	touchKey(d, &p.Groups, u.id, copyGroup)
 	switch {
 	case u.typ == p4v1.Update_INSERT && g != nil:
 		return nil, status.Errorf(codes.AlreadyExists, "action profile %s: group %d exists", u.ap.name, u.id)
@@ -433,32 +439,22 @@ func (d *device) oneShotGroup(ap *boundProfile, members []groupMember, random bo
 	return g
 }
 
-func (d *device) readMembers(r *p4v1.ActionProfileMember, emit func(*p4v1.Entity)) error {
-	return d.eachProfile(r.ActionProfileId, r.MemberId != 0, func(ap *boundProfile) error {
-		p := d.state.Profiles[ap.number]
-		for _, id := range sortedKeys(p.Members) {
-			m := p.Members[id]
-			if r.MemberId != 0 && r.MemberId != m.ID {
-				continue
-			}
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
-				ActionProfileId: ap.info.Preamble.Id, MemberId: m.ID, Action: d.actionMessage(m.Action, m.Args),
+func (r *reading) readMembers(q *p4v1.ActionProfileMember) error {
+	return r.d.eachProfile(q.ActionProfileId, q.MemberId != 0, func(ap *boundProfile) error {
+		return readMap(r, &r.d.state.Profiles[ap.number].Members, q.MemberId, copyMember, func(_ uint32, m *interp.Member) error {
+			return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
+				ActionProfileId: ap.info.Preamble.Id, MemberId: m.ID, Action: r.view.actionMessage(m.Action, m.Args),
 			}}})
-		}
-		return nil
+		})
 	})
 }
 
-func (d *device) readGroups(r *p4v1.ActionProfileGroup, emit func(*p4v1.Entity)) error {
-	return d.eachProfile(r.ActionProfileId, r.GroupId != 0, func(ap *boundProfile) error {
-		p := d.state.Profiles[ap.number]
-		for _, id := range sortedKeys(p.Groups) {
-			g := p.Groups[id]
-			if r.GroupId != 0 && r.GroupId != g.ID {
-				continue
-			}
+func (r *reading) readGroups(q *p4v1.ActionProfileGroup) error {
+	return r.d.eachProfile(q.ActionProfileId, q.GroupId != 0, func(ap *boundProfile) error {
+		return readMap(r, &r.d.state.Profiles[ap.number].Groups, q.GroupId, copyGroup, func(_ uint32, g *interp.Group) error {
 			out := &p4v1.ActionProfileGroup{ActionProfileId: ap.info.Preamble.Id, GroupId: g.ID, MaxSize: int32(g.MaxSize)}
-			for _, m := range g.Members {
+			for i := range g.Members {
+				m := &g.Members[i]
 				gm := m.Owner.(groupMember)
 				om := &p4v1.ActionProfileGroup_Member{MemberId: m.Member.ID, Weight: int32(m.Weight)}
 				if ap.info.GetWeightsDisallowed() {
@@ -472,17 +468,15 @@ func (d *device) readGroups(r *p4v1.ActionProfileGroup, emit func(*p4v1.Entity))
 				}
 				out.Members = append(out.Members, om)
 			}
-			emit(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: out}})
-		}
-		return nil
+			return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: out}})
+		})
 	})
 }
 
 // eachProfile calls f with the profile of an id, or with all for id zero.
-func (d *device) eachProfile(id uint32, one bool, f func(*boundProfile) error) error {
-	defer d.lock()()
+func (p *pipeline) eachProfile(id uint32, one bool, f func(*boundProfile) error) error {
 	if id != 0 {
-		ap, err := d.profile(id)
+		ap, err := p.profile(id)
 		if err != nil {
 			return err
 		}
@@ -491,8 +485,8 @@ func (d *device) eachProfile(id uint32, one bool, f func(*boundProfile) error) e
 	if one {
 		return status.Error(codes.InvalidArgument, "the action profile id is not set")
 	}
-	for _, id := range sortedKeys(d.profiles) {
-		if err := f(d.profiles[id]); err != nil {
+	for _, id := range sortedKeys(p.profiles) {
+		if err := f(p.profiles[id]); err != nil {
 			return err
 		}
 	}

@@ -20,13 +20,22 @@ const responseEntities = 1024
 // patience is the time limit for a reader to accept one message.
 const patience = time.Minute
 
+// maxRequests limits the elements of a read, and maxReadBytes its encoded size: a
+// read is not split while it is decoded.
+const (
+	maxRequests  = 1 << 16
+	maxReadBytes = 1 << 19
+)
+
 // Read implements the RPC of this name. It sees a write completely or not at
-// all: it gathers the entities while writes wait, and sends them afterwards. A
-// slow reader does not delay others. Until it has received everything, the
-// answer is kept in encoded form and counted.
+// all, but writes do not wait for it: see reading. Its answer is gathered first, in encoded
+// form and counted, and sent afterwards, so that a slow reader delays nobody.
 func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return err
+	}
+	if n := len(r.Entities); n > maxRequests {
+		return status.Errorf(codes.ResourceExhausted, "a read of %d elements, more than %d: send several reads", n, maxRequests)
 	}
 	part := int64(2) // others leave half of the memory to primaries
 	if s.arb.hasPrimary(peerOf(stream.Context())) {
@@ -43,28 +52,37 @@ func (s *Server) Read(r *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) err
 	return failure
 }
 
-// gather reads the entities of a request, under the lock that orders reads and
-// writes.
-func (s *Server) gather(ctx context.Context, r *p4v1.ReadRequest, a *answer) error {
-	free, err := s.paced(ctx)
+// gather reads the entities of a request.
+func (s *Server) gather(ctx context.Context, q *p4v1.ReadRequest, a *answer) error {
+	turn, err := s.paced(ctx)
 	if err != nil {
 		return err
 	}
-	defer free()
-	s.writes.RLock()
-	defer s.writes.RUnlock()
+	defer turn.end()
+	s.writes.Lock()
 	d, err := s.current()
+	var r *reading
+	if err == nil {
+		r = d.reading(ctx, a.add)
+		r.snap, r.turn = d.open(), turn
+	}
+	s.writes.Unlock()
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(r.Entities))
+	defer func() {
+		s.writes.Lock()
+		d.close(r.snap)
+		s.writes.Unlock()
+	}()
+	errs := make([]error, len(q.Entities))
 	failed := false
-	for i, e := range r.Entities {
-		if errs[i] = d.read(e, a.add); errs[i] != nil {
-			failed = true
+	for i, e := range q.Entities {
+		if errs[i] = r.read(e); errs[i] == nil {
+			continue
 		}
-		if a.err != nil {
-			return a.err
+		if failed = true; r.over(errs[i]) || a.err != nil {
+			return errs[i]
 		}
 	}
 	if a.pack(); a.err != nil {
@@ -74,6 +92,11 @@ func (s *Server) gather(ctx context.Context, r *p4v1.ReadRequest, a *answer) err
 		return batchError("Read failure.", errs)
 	}
 	return nil
+}
+
+// over reports whether an error ends the whole read.
+func (r *reading) over(err error) bool {
+	return r.ctx.Err() != nil || status.Code(err) == codes.Aborted
 }
 
 // answer is the result of a read. Pages are encoded messages, which take a
@@ -96,19 +119,19 @@ const pageBytes = 1 << 20
 // entitiesField is the number of ReadResponse.entities.
 const entitiesField = 1
 
-func (a *answer) add(e *p4v1.Entity) {
-	if a.err != nil {
-		return
-	}
+func (a *answer) add(e *p4v1.Entity) error {
 	if a.one, a.err = (proto.MarshalOptions{}).MarshalAppend(a.one[:0], e); a.err != nil {
-		return
+		return a.err
 	}
 	if a.n == responseEntities || a.n > 0 && len(a.page)+len(a.one) > pageBytes {
-		a.pack()
+		if a.pack(); a.err != nil {
+			return a.err
+		}
 	}
 	a.page = protowire.AppendTag(a.page, entitiesField, protowire.BytesType)
 	a.page = protowire.AppendBytes(a.page, a.one)
 	a.n++
+	return nil
 }
 
 // pack ends the current page.
@@ -169,30 +192,30 @@ func (a *answer) send(stream p4v1.P4Runtime_ReadServer) error {
 }
 
 // read reads the entities of one element of a request.
-func (d *device) read(e *p4v1.Entity, emit func(*p4v1.Entity)) error {
+func (r *reading) read(e *p4v1.Entity) error {
 	switch x := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
-		return d.readTable(x.TableEntry, emit)
+		return r.readTable(x.TableEntry)
 	case *p4v1.Entity_ActionProfileMember:
-		return d.readMembers(x.ActionProfileMember, emit)
+		return r.readMembers(x.ActionProfileMember)
 	case *p4v1.Entity_ActionProfileGroup:
-		return d.readGroups(x.ActionProfileGroup, emit)
+		return r.readGroups(x.ActionProfileGroup)
 	case *p4v1.Entity_CounterEntry:
-		return d.readCounters(x.CounterEntry, emit)
+		return r.readCounters(x.CounterEntry)
 	case *p4v1.Entity_DirectCounterEntry:
-		return d.readDirectCounters(x.DirectCounterEntry, emit)
+		return r.readDirectCounters(x.DirectCounterEntry)
 	case *p4v1.Entity_MeterEntry:
-		return d.readMeters(x.MeterEntry, emit)
+		return r.readMeters(x.MeterEntry)
 	case *p4v1.Entity_DirectMeterEntry:
-		return d.readDirectMeters(x.DirectMeterEntry, emit)
+		return r.readDirectMeters(x.DirectMeterEntry)
 	case *p4v1.Entity_RegisterEntry:
-		return d.readRegisters(x.RegisterEntry, emit)
+		return r.readRegisters(x.RegisterEntry)
 	case *p4v1.Entity_ValueSetEntry:
-		return d.readValueSets(x.ValueSetEntry, emit)
+		return r.readValueSets(x.ValueSetEntry)
 	case *p4v1.Entity_PacketReplicationEngineEntry:
-		return d.readPRE(x.PacketReplicationEngineEntry, emit)
+		return r.readPRE(x.PacketReplicationEngineEntry)
 	case *p4v1.Entity_DigestEntry:
-		return d.readDigests(x.DigestEntry, emit)
+		return r.readDigests(x.DigestEntry)
 	case *p4v1.Entity_ExternEntry:
 		if x.ExternEntry.GetExternTypeId() == 0 {
 			return nil // all extern instances: there are none

@@ -3,6 +3,7 @@
 package p4rtserver
 
 import (
+	"context"
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -15,13 +16,20 @@ import (
 // takeOver copies the forwarding state of another device into this one, for
 // RECONCILE_AND_COMMIT: entries, groups, arrays and configurations by name.
 // State without a counterpart in the new pipeline is INVALID_ARGUMENT, and does
-// not change the old device.
-func (d *device) takeOver(old *device) error {
+// not change the old device. The caller holds Server.serial, so that nothing writes to the
+// old device; reads and packets go on. What packets change is copied by commit.
+func (d *device) takeOver(ctx context.Context, old *device) error {
 	renamed := old.renames(d)
 	d.keepNames(old)
 	l, done := d.learning()
 	defer done()
-	apply := func(e *p4v1.Entity, typ p4v1.Update_Type) error {
+	// Direct counters, from the old entries to the new ones.
+	var from, to []*interp.Extension
+	typ := p4v1.Update_INSERT
+	apply := func(e *p4v1.Entity, x *interp.Extension) error {
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
 		l.begin()
 		e = proto.Clone(e).(*p4v1.Entity)
 		if err := renamed.entity(e); err != nil {
@@ -34,6 +42,15 @@ func (d *device) takeOver(old *device) error {
 		if err != nil {
 			return status.Errorf(codes.InvalidArgument, "state of the switch cannot be kept: %s", status.Convert(err).Message())
 		}
+		if u, ok := o.(*tableUpdate); ok && x != nil && u.t.counter != nil {
+			t := d.state.Tables[u.t.number]
+			entry := t.Default()
+			if !u.isDef {
+				id, _ := t.Find(&u.match)
+				entry = t.Entry(id)
+			}
+			from, to = append(from, x), append(to, entry.Ext)
+		}
 		l.keep(l.uses())
 		return nil
 	}
@@ -43,12 +60,61 @@ func (d *device) takeOver(old *device) error {
 			d.clear(bt)
 		}
 	}
-	for _, step := range old.snapshot() {
-		if err := apply(step.entity, step.typ); err != nil {
+	r := old.reading(ctx, func(e *p4v1.Entity) error { return apply(e, nil) })
+	for _, read := range []func() error{
+		func() error { return r.readMembers(&p4v1.ActionProfileMember{}) },
+		func() error { return r.readGroups(&p4v1.ActionProfileGroup{}) },
+		func() error {
+			return r.readPRE(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{}})
+		},
+		func() error {
+			return r.readPRE(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{}})
+		},
+		func() error { return r.readDigests(&p4v1.DigestEntry{}) },
+	} {
+		if err := read(); err != nil {
 			return err
 		}
 	}
-	d.copyArrays(old)
+	for _, bt := range old.order {
+		t := old.state.Tables[bt.number]
+		entry := func(e *interp.Entry) error {
+			// A meter's configuration changes only by writes.
+			m := old.entryProto(bt, t, e, &p4v1.TableEntry{MeterConfig: &p4v1.MeterConfig{}}, 0)
+			m.IsConst = false
+			if bt.counter != nil {
+				m.CounterData = &p4v1.CounterData{} // set by commit
+			}
+			return apply(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: m}}, e.Ext)
+		}
+		var err error
+		if !bt.info.IsConstTable {
+			t.Each(func(_ uint32, e *interp.Entry) bool {
+				if !metaOf(e).isConst { // the program's
+					err = entry(e)
+				}
+				return err == nil
+			})
+		}
+		if e := t.Default(); err == nil && bt.profile == nil && !bt.prog.Default.ConstEntry && !old.isOriginal(bt, e) {
+			typ = p4v1.Update_MODIFY
+			err = entry(e)
+			typ = p4v1.Update_INSERT
+		}
+		if err != nil {
+			return err
+		}
+	}
+	typ = p4v1.Update_MODIFY
+	if err := r.readValueSets(&p4v1.ValueSetEntry{}); err != nil {
+		return err
+	}
+	d.adopt = func() {
+		for i, x := range from {
+			to[i].Counter = x.Counter
+		}
+		d.copyArrays(old)
+	}
 	return nil
 }
 
@@ -65,53 +131,6 @@ func (d *device) clear(bt *boundTable) {
 	for _, id := range ids {
 		d.deleteEntry(t, id)
 	}
-}
-
-type step struct {
-	typ    p4v1.Update_Type
-	entity *p4v1.Entity
-}
-
-// snapshot returns the updates, in order, from the initial state of the program
-// to the state of the device.
-func (d *device) snapshot() []step {
-	var steps []step
-	typ := p4v1.Update_INSERT
-	emit := func(e *p4v1.Entity) { steps = append(steps, step{typ, e}) }
-	unlocked := *d // the caller holds the lock
-	unlocked.live = false
-	_ = unlocked.readMembers(&p4v1.ActionProfileMember{}, emit)
-	_ = unlocked.readGroups(&p4v1.ActionProfileGroup{}, emit)
-	_ = unlocked.readPRE(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{}}, emit)
-	_ = unlocked.readPRE(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{}}, emit)
-	_ = unlocked.readDigests(&p4v1.DigestEntry{}, emit)
-	for _, bt := range d.order {
-		t := d.state.Tables[bt.number]
-		want := &p4v1.TableEntry{}
-		if bt.counter != nil {
-			want.CounterData = &p4v1.CounterData{}
-		}
-		if bt.meter != nil {
-			want.MeterConfig = &p4v1.MeterConfig{}
-		}
-		if !bt.info.IsConstTable {
-			t.Each(func(_ uint32, e *interp.Entry) bool {
-				if metaOf(e).isConst { // the program's
-					return true
-				}
-				emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: d.entryProto(bt, t, e, want)}})
-				return true
-			})
-		}
-		if e := t.Default(); bt.profile == nil && !bt.prog.Default.ConstEntry && !d.isOriginal(bt, e) {
-			entry := d.entryProto(bt, t, e, want)
-			entry.IsConst = false
-			steps = append(steps, step{p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: entry}}})
-		}
-	}
-	typ = p4v1.Update_MODIFY
-	_ = unlocked.readValueSets(&p4v1.ValueSetEntry{}, emit)
-	return steps
 }
 
 // isOriginal reports whether a default entry is the program's.
@@ -131,30 +150,33 @@ func (d *device) isOriginal(bt *boundTable, e *interp.Entry) bool {
 // copyArrays copies the registers, counters and meters that both programs have,
 // by name, up to the smaller size.
 func (d *device) copyArrays(old *device) {
+	registers := map[string]*interp.Register{}
 	for _, r := range old.state.Registers {
-		if r.Info.Table != "" {
-			continue // the entries have other numbers now
+		if r.Info.Table == "" { // the entries have other numbers now
+			registers[r.Info.Name] = r
 		}
-		for _, n := range d.state.Registers {
-			if n.Info.Name == r.Info.Name && n.Info.Width == r.Info.Width {
-				for i := range min(n.Info.Size, r.Info.Size) {
-					copy(n.Cell(i), r.Cell(i))
-				}
+	}
+	for _, n := range d.state.Registers {
+		if r := registers[n.Info.Name]; r != nil && n.Info.Width == r.Info.Width {
+			for i := range min(n.Info.Size, r.Info.Size) {
+				copy(n.Cell(i), r.Cell(i))
 			}
 		}
 	}
+	counters := map[string]interp.CounterArray{}
 	for _, k := range old.state.Counters {
-		for _, n := range d.state.Counters {
-			if n.Info.Name == k.Info.Name {
-				copy(n.Cells, k.Cells)
-			}
-		}
+		counters[k.Info.Name] = k
 	}
+	for _, n := range d.state.Counters {
+		copy(n.Cells, counters[n.Info.Name].Cells)
+	}
+	meters := map[string]interp.MeterArray{}
 	for _, m := range old.state.Meters {
-		for _, n := range d.state.Meters {
-			if n.Info.Name == m.Info.Name && n.Info.Bytes == m.Info.Bytes {
-				copy(n.Cells, m.Cells)
-			}
+		meters[m.Info.Name] = m
+	}
+	for _, n := range d.state.Meters {
+		if m, ok := meters[n.Info.Name]; ok && n.Info.Bytes == m.Info.Bytes {
+			copy(n.Cells, m.Cells)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 		}
 		g = &p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: list, Metadata: g.Metadata}
 	}
-	return update(func(d *device) (func(), error) {
+	return update{1, func(d *device) (func(), error) {
 		old := d.groups[id]
 		if err := exists(typ, old != nil, "multicast group", id); err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 			d.setGroup(id, old, old == nil)
 			d.shrink(more)
 		}, nil
-	}), nil
+	}}, nil
 }
 
 // replicasCost is the memory of a group or session in bytes, 0 for nil.
@@ -160,6 +160,7 @@ func exists(typ p4v1.Update_Type, is bool, what string, id uint32) error {
 }
 
 func (d *device) setGroup(id uint32, g *p4v1.MulticastGroupEntry, remove bool) {
+	touchKey(d, &d.groups, id, sameMulticast)
 	if remove {
 		delete(d.groups, id)
 	} else {
@@ -192,7 +193,7 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: a packet length of %d", id, c.PacketLengthBytes)
 		}
 	}
-	return update(func(d *device) (func(), error) {
+	return update{1, func(d *device) (func(), error) {
 		old := d.sessions[id]
 		if err := exists(typ, old != nil, "clone session", id); err != nil {
 			return nil, err
@@ -209,10 +210,11 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 			d.setSession(id, old, old == nil)
 			d.shrink(more)
 		}, nil
-	}), nil
+	}}, nil
 }
 
 func (d *device) setSession(id uint32, c *p4v1.CloneSessionEntry, remove bool) {
+	touchKey(d, &d.sessions, id, sameSession)
 	if remove {
 		delete(d.sessions, id)
 		if d.live {
@@ -230,27 +232,19 @@ func (d *device) applySession(c *p4v1.CloneSessionEntry) {
 	d.s.sw.SetSession(c.SessionId, d.replicas(c.Replicas), int(c.ClassOfService), int(c.PacketLengthBytes))
 }
 
-func (d *device) readPRE(r *p4v1.PacketReplicationEngineEntry, emit func(*p4v1.Entity)) error {
-	out := func(e *p4v1.PacketReplicationEngineEntry) {
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}})
+func (r *reading) readPRE(q *p4v1.PacketReplicationEngineEntry) error {
+	out := func(e *p4v1.PacketReplicationEngineEntry) error {
+		return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}})
 	}
-	switch x := r.GetType().(type) {
+	switch x := q.GetType().(type) {
 	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
-		want := x.MulticastGroupEntry.GetMulticastGroupId()
-		for _, id := range sortedKeys(d.groups) {
-			if want == 0 || want == id {
-				out(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: d.groups[id]}})
-			}
-		}
-		return nil
+		return readMap(r, &r.d.groups, x.MulticastGroupEntry.GetMulticastGroupId(), sameMulticast, func(_ uint32, g *p4v1.MulticastGroupEntry) error {
+			return out(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: g}})
+		})
 	case *p4v1.PacketReplicationEngineEntry_CloneSessionEntry:
-		want := x.CloneSessionEntry.GetSessionId()
-		for _, id := range sortedKeys(d.sessions) {
-			if want == 0 || want == id {
-				out(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: d.sessions[id]}})
-			}
-		}
-		return nil
+		return readMap(r, &r.d.sessions, x.CloneSessionEntry.GetSessionId(), sameSession, func(_ uint32, c *p4v1.CloneSessionEntry) error {
+			return out(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: c}})
+		})
 	}
 	return status.Error(codes.InvalidArgument, "the packet replication engine entry is neither a multicast group nor a clone session")
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// those of the data plane. A controller's number is written as text. Strings of
 	// other URIs get numbers at their first use.
 	Translations map[string]map[string]uint64
+	// ReadPiece, if not nil, is called after each piece of a read, without a lock, for tests
+	// that observe a server.
+	ReadPiece func()
 	// Compile has the options for compiling programs.
 	Compile interp.Options
 	// Logger gets log messages; nil is silent.
@@ -50,7 +53,9 @@ type Server struct {
 	opts Options
 	log  *slog.Logger
 
-	// writes orders writes and reads: a read sees a write completely or not at all.
+	// serial orders writes and changes of the pipeline. writes is held by a write, and by a
+	// read for each of its pieces. Whoever needs both takes serial first.
+	serial sync.Mutex
 	writes sync.RWMutex
 	// committed is the configuration that the switch runs. saved is one that waits
 	// for COMMIT and receives all reads and writes until then.
@@ -63,7 +68,8 @@ type Server struct {
 
 	budget *budget
 	admit  *admission
-	places chan struct{}
+	// Calls that run at once, of primaries and of all others.
+	primaryPlaces, places chan struct{}
 	// Limits of processor time: calls of primaries, calls of others, and messages
 	// of streams.
 	chosen, others, messages pace
@@ -89,7 +95,7 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	if opts.Share == 0 {
 		opts.Share = DefaultShare
 	}
-	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), places: make(chan struct{}, callPlaces)}
+	s := &Server{sw: sw, opts: opts, log: opts.Logger, budget: newBudget(opts.Memory), primaryPlaces: make(chan struct{}, callPlaces), places: make(chan struct{}, callPlaces)}
 	s.chosen.share, s.others.share, s.messages.share = opts.Share, opts.Share, opts.Share
 	s.chosen.burst, s.others.burst, s.messages.burst = primaryBurst, otherBurst, otherBurst
 	s.admit = newAdmission(s)
@@ -109,26 +115,60 @@ func New(sw *softswitch.Switch, opts Options) *Server {
 	return s
 }
 
-// takePlace waits for a place for a long call. It returns a function that
-// releases the place and returns the time that it was held.
-func (s *Server) takePlace() (done func() time.Duration) {
-	s.places <- struct{}{}
-	start := time.Now()
-	return func() time.Duration {
-		<-s.places
-		return time.Since(start)
-	}
+// turn is a call's use of the processor: a place among the calls that run, and the time
+// of its kind.
+type turn struct {
+	s      *Server
+	pace   *pace
+	places chan struct{}
+	start  time.Time
 }
 
-// paced is takePlace for a call, which also waits for processor time of its
-// kind.
-func (s *Server) paced(ctx context.Context) (done func(), err error) {
-	p := s.pace(ctx)
-	if err := p.wait(ctx); err != nil {
+// turnTime is how long a long call runs before others have a turn.
+const turnTime = 2 * time.Millisecond
+
+func (t *turn) begin() {
+	t.places <- struct{}{}
+	t.start = time.Now()
+}
+
+// end ends the turn, and returns the time that it took.
+func (t *turn) end() time.Duration {
+	took := time.Since(t.start)
+	<-t.places
+	if t.pace != nil {
+		t.pace.spend(took)
+	}
+	return took
+}
+
+// yield lets others run if the turn has been long enough. It returns an error if ctx has
+// ended.
+func (t *turn) yield(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	if time.Since(t.start) < turnTime {
+		return nil
+	}
+	t.end()
+	err := t.pace.wait(ctx)
+	t.begin() // for end
+	return err
+}
+
+// paced waits for processor time of a call's kind, and begins its turn. Primaries do not
+// wait for others' turns.
+func (s *Server) paced(ctx context.Context) (*turn, error) {
+	t := &turn{s: s, pace: s.pace(ctx), places: s.places}
+	if t.pace == &s.chosen {
+		t.places = s.primaryPlaces
+	}
+	if err := t.pace.wait(ctx); err != nil {
 		return nil, err
 	}
-	free := s.takePlace()
-	return func() { p.spend(free()) }, nil
+	t.begin()
+	return t, nil
 }
 
 // pace returns the token bucket of a call.
@@ -176,6 +216,11 @@ type device struct {
 	digests  map[uint32]*p4v1.DigestEntry_Config
 	names    map[string]*names // by key of the translation
 	learned  *learned          // set while updates are decoded
+	// snapshots are those of reads, the oldest first. Server.writes guards them.
+	snapshots []*snapshot
+	batch
+	// adopt, if set, copies from an earlier device what packets change.
+	adopt func()
 }
 
 // current returns the device for reads and writes.

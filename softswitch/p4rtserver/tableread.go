@@ -19,12 +19,12 @@ import (
 var noExtension = interp.NewExtension()
 
 // entryProto returns an entry as a message. The request determines which direct
-// resources it includes.
-func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, want *p4v1.TableEntry) *p4v1.TableEntry {
+// resources it includes. now is the switch's time.
+func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, want *p4v1.TableEntry, now vtime.Time) *p4v1.TableEntry {
 	meta := metaOf(e)
 	out := &p4v1.TableEntry{TableId: bt.info.Preamble.Id, Metadata: meta.metadata, IdleTimeoutNs: meta.idle}
 	setCookie(out, meta.cookie)
-	if e == t.Default() {
+	if e.IsDefault() {
 		out.IsDefaultAction = true
 		out.IsConst = bt.constDefault()
 	} else {
@@ -49,8 +49,8 @@ func (d *device) entryProto(bt *boundTable, t *interp.Table, e *interp.Entry, wa
 	if want.MeterCounterData != nil && bt.meter != nil {
 		out.MeterCounterData = colorsProto(&x.Meter)
 	}
-	if want.TimeSinceLastHit != nil && e != t.Default() {
-		out.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64((d.s.sw.Now() - x.LastHit) / vtime.Nanosecond)}
+	if want.TimeSinceLastHit != nil && !e.IsDefault() {
+		out.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64((now - x.LastHit) / vtime.Nanosecond)}
 	}
 	return out
 }
@@ -128,94 +128,76 @@ func (t *boundTable) matchProto(d *device, m *table.Match) []*p4v1.FieldMatch {
 }
 
 // readTable reads the entries of a request.
-func (d *device) readTable(r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
-	if r.TableId == 0 {
-		if len(r.Match) > 0 || r.Action != nil || r.Priority != 0 || cookieOf(r) != 0 || len(r.Metadata) > 0 {
+func (r *reading) readTable(q *p4v1.TableEntry) error {
+	if q.TableId == 0 {
+		if len(q.Match) > 0 || q.Action != nil || q.Priority != 0 || cookieOf(q) != 0 || len(q.Metadata) > 0 {
 			return status.Error(codes.InvalidArgument, "a read of all tables takes no other filter")
 		}
-		for _, t := range d.order {
-			if err := d.readEntries(t, r, emit); err != nil {
+		for _, t := range r.d.order {
+			if err := r.readEntries(t, q); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	t, err := d.table(r.TableId)
+	t, err := r.d.table(q.TableId)
 	if err != nil {
 		return err
 	}
-	if r.TimeSinceLastHit != nil && t.info.IdleTimeoutBehavior != p4configv1.Table_NOTIFY_CONTROL {
+	if q.TimeSinceLastHit != nil && t.info.IdleTimeoutBehavior != p4configv1.Table_NOTIFY_CONTROL {
 		return status.Errorf(codes.InvalidArgument, "table %s does not support idle timeouts", t.name)
 	}
-	if r.CounterData != nil && t.counter == nil {
+	if q.CounterData != nil && t.counter == nil {
 		return status.Errorf(codes.InvalidArgument, "table %s has no direct counter", t.name)
 	}
-	if (r.MeterConfig != nil || r.MeterCounterData != nil) && t.meter == nil {
+	if (q.MeterConfig != nil || q.MeterCounterData != nil) && t.meter == nil {
 		return status.Errorf(codes.InvalidArgument, "table %s has no direct meter", t.name)
 	}
-	return d.readEntries(t, r, emit)
+	return r.readEntries(t, q)
 }
 
-// readChunk is the number of entries read in one critical section of the
-// switch's lock.
-const readChunk = 32
-
-func (d *device) readEntries(bt *boundTable, r *p4v1.TableEntry, emit func(*p4v1.Entity)) error {
-	t := d.state.Tables[bt.number]
-	send := func(e *interp.Entry) {
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: d.entryProto(bt, t, e, r)}})
+func (r *reading) readEntries(bt *boundTable, q *p4v1.TableEntry) error {
+	t := r.d.state.Tables[bt.number]
+	send := func(e *interp.Entry) error {
+		return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: r.view.entryProto(bt, t, e, q, r.now)}})
 	}
-	if r.IsDefaultAction {
-		if len(r.Match) > 0 || r.Priority != 0 {
+	// Packets change only counters, meters and times. Other data is read without the
+	// switch's lock.
+	data := q.CounterData != nil || q.MeterConfig != nil || q.MeterCounterData != nil || q.TimeSinceLastHit != nil
+	if q.IsDefaultAction || len(q.Match) > 0 {
+		if q.IsDefaultAction && (len(q.Match) > 0 || q.Priority != 0) {
 			return status.Errorf(codes.InvalidArgument, "table %s: a default entry has neither match nor priority", bt.name)
 		}
-		defer d.lock()()
-		send(t.Default())
-		return nil
-	}
-	if len(r.Match) > 0 {
-		m, err := bt.match(d, r)
-		switch {
-		case status.Code(err) == codes.NotFound:
-			return nil // no entry has this string
-		case err != nil:
+		var m table.Match
+		if !q.IsDefaultAction {
+			var err error
+			m, err = bt.match(r.view, q)
+			switch {
+			case status.Code(err) == codes.NotFound:
+				return nil // no entry has this string
+			case err != nil:
+				return err
+			}
+		}
+		e, err := r.one(t, q.IsDefaultAction, &m, data)
+		if err != nil || e == nil {
 			return err
 		}
-		defer d.lock()()
-		if id, ok := t.Find(&m); ok {
-			send(t.Entry(id))
-		}
-		return nil
+		return send(e)
 	}
-	actionID := r.GetAction().GetAction().GetActionId()
+	actionID := q.GetAction().GetAction().GetActionId()
 	if actionID != 0 && bt.refs[actionID] == nil {
 		return status.Errorf(codes.InvalidArgument, "table %s has no action %d", bt.name, actionID)
 	}
-	// Packets change only counters, meters and times. Entries change by writes,
-	// which wait for reads: other data is read without the switch's lock.
-	lock := func() func() { return func() {} }
-	if r.CounterData != nil || r.MeterConfig != nil || r.MeterCounterData != nil || r.TimeSinceLastHit != nil {
-		lock = d.lock
-	}
-	for from := uint32(0); ; {
-		unlock := lock()
-		n := 0
-		next, more := t.EachFrom(from, func(_ uint32, e *interp.Entry) bool {
-			n++
-			switch meta := metaOf(e); {
-			case r.Priority != 0 && t.Match(e).Priority != r.Priority:
-			case cookieOf(r) != 0 && meta.cookie != cookieOf(r):
-			case len(r.Metadata) > 0 && !bytes.Equal(meta.metadata, r.Metadata):
-			case actionID != 0 && (e.Action() < 0 || d.byAction[e.Action()] == nil || d.byAction[e.Action()].id != actionID):
-			default:
-				send(e)
-			}
-			return n < readChunk
-		})
-		unlock()
-		if !more {
-			return nil
+	return r.entries(t, data, func(e *interp.Entry) bool {
+		switch meta := metaOf(e); {
+		case q.Priority != 0 && t.Match(e).Priority != q.Priority:
+		case cookieOf(q) != 0 && meta.cookie != cookieOf(q):
+		case len(q.Metadata) > 0 && !bytes.Equal(meta.metadata, q.Metadata):
+		case actionID != 0 && (e.Action() < 0 || r.d.byAction[e.Action()] == nil || r.d.byAction[e.Action()].id != actionID):
+		default:
+			return true
 		}
-		from = next
-	}
+		return false
+	}, send)
 }

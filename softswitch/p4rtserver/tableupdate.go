@@ -176,6 +176,8 @@ func (u *tableUpdate) decodeAction(d *device, a *p4v1.TableAction) error {
 	return status.Errorf(codes.InvalidArgument, "table %s: the action has no content", t.name)
 }
 
+func (u *tableUpdate) size() int { return 1 }
+
 func (u *tableUpdate) apply(d *device) (func(), error) {
 	t := d.state.Tables[u.t.number]
 	if u.isDef {
@@ -240,6 +242,7 @@ func save(t *interp.Table, id uint32) savedEntry {
 func (d *device) deleteEntry(t *interp.Table, id uint32) func() {
 	s := save(t, id)
 	cost := costOf(t, t.Entry(id))
+	d.touchEntry(t, id)
 	d.shrink(cost)
 	if s.ext != nil {
 		d.release(s.ext)
@@ -276,6 +279,7 @@ func (u *tableUpdate) insert(d *device, t *interp.Table) (func(), error) {
 		}
 		return nil, err
 	}
+	d.touchAbsent(t, id, &u.match)
 	u.extend(d, t, id, member, group)
 	return func() {
 		id, _ := t.Find(&u.match)
@@ -341,6 +345,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 		return nil, err
 	}
 	defer func() { d.shrink(most + before - costOf(t, t.Entry(id))) }()
+	d.touchEntry(t, id)
 	undo := func() {
 		id, _ := t.Find(&u.match)
 		now := costOf(t, t.Entry(id))
@@ -410,6 +415,7 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 			return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry is constant", u.t.name)
 		}
 	}
+	d.touchDefault(t)
 	action, args := e.Action(), append([]uint64(nil), t.Args(e)...)
 	var ext *interp.Extension
 	if e.Ext != nil {

@@ -31,19 +31,20 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 		seen[key] = true
 		values = append(values, value)
 	}
-	return update(func(d *device) (func(), error) {
+	return update{max(1, len(values)), func(d *device) (func(), error) {
 		set := d.state.VSets[v.number]
 		old := set.Values
 		more := valueBytes * int64(len(values)-len(old))
 		if err := d.grow(more); err != nil {
 			return nil, err
 		}
+		d.touch(place{of: set}, func() (any, int64) { return old, valueBytes * int64(len(old)) })
 		set.Set(values)
 		return func() {
 			set.Set(old)
 			d.shrink(more)
 		}, nil
-	}), nil
+	}}, nil
 }
 
 // parse packs the fields of a member; the first has the highest bits.
@@ -83,21 +84,30 @@ func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 	return value, nil
 }
 
-func (d *device) readValueSets(r *p4v1.ValueSetEntry, emit func(*p4v1.Entity)) error {
-	defer d.lock()()
-	return eachArray(d.vsets, r.ValueSetId, "value set", func(v *boundVSet) error {
+func (r *reading) readValueSets(q *p4v1.ValueSetEntry) error {
+	return eachArray(r.d.vsets, q.ValueSetId, "value set", func(v *boundVSet) error {
+		var values [][]uint64
+		err := r.piece(false, func() {
+			set := r.d.state.VSets[v.number]
+			values = set.Values
+			if old, ok := r.snap.before(place{of: set}); ok {
+				values = old.([][]uint64)
+			}
+		})
+		if err != nil {
+			return err
+		}
 		e := &p4v1.ValueSetEntry{ValueSetId: v.info.Preamble.Id}
-		for _, value := range d.state.VSets[v.number].Values {
+		for _, value := range values {
 			m := &p4v1.ValueSetMember{}
 			at := v.width
 			for i := range v.fields {
 				at -= v.fields[i].width
-				m.Match = append(m.Match, d.exactMatch(&v.fields[i], value, at))
+				m.Match = append(m.Match, r.view.exactMatch(&v.fields[i], value, at))
 			}
 			e.Members = append(e.Members, m)
 		}
-		emit(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: e}})
-		return nil
+		return r.emit(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: e}})
 	})
 }
 

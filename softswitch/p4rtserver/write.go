@@ -20,7 +20,16 @@ type op interface {
 	// apply executes the update, under the lock of its device. If it fails, it
 	// changes nothing. undo reverts it.
 	apply(d *device) (undo func(), err error)
+	// size is the number of entries or cells that it changes.
+	size() int
 }
+
+// Limits of a batch's entries and cells. Packets wait for all that are atomic for them:
+// about 1 µs each. Other writes and reads wait for a batch.
+const (
+	maxAtomic = 1 << 16
+	maxCells  = 1 << 27
+)
 
 // Write implements the RPC of this name.
 func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
@@ -35,11 +44,13 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	default:
 		return nil, status.Errorf(codes.InvalidArgument, "unknown atomicity %v", r.Atomicity)
 	}
-	free, err := s.paced(ctx)
+	turn, err := s.paced(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer free()
+	defer turn.end()
+	s.serial.Lock()
+	defer s.serial.Unlock()
 	s.writes.Lock()
 	defer s.writes.Unlock()
 	role, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId)
@@ -54,6 +65,7 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	ops := make([]op, len(r.Updates))
 	errs := make([]error, len(r.Updates))
 	failed := false
+	size := 0
 	l, done := d.learning()
 	defer done()
 	uses := make([][]use, len(r.Updates))
@@ -62,11 +74,20 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 		if errs[i] = role.check(d.pipeline, u); errs[i] == nil {
 			ops[i], errs[i] = d.decode(u)
 		}
+		if errs[i] == nil {
+			if size += ops[i].size(); size > maxCells {
+				errs[i] = status.Errorf(codes.ResourceExhausted, "the batch changes more than %d cells: send several", maxCells)
+				size -= ops[i].size()
+			}
+		}
 		failed = failed || errs[i] != nil
 		uses[i] = l.uses()
 	}
+	if r.Atomicity == p4v1.WriteRequest_DATAPLANE_ATOMIC && size > maxAtomic {
+		return nil, status.Errorf(codes.ResourceExhausted, "the batch changes %d entries and cells, for which packets would wait: at most %d can be changed as one for packets", size, maxAtomic)
+	}
 	if all || !failed {
-		failed = d.applyAll(ops, errs, all) || failed
+		failed = d.applyAll(ops, errs, r.Atomicity) || failed
 	}
 	for i := range uses {
 		if errs[i] == nil && (all || !failed) {
@@ -88,27 +109,65 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 
 // finishWrites returns when the writes that have begun have finished.
 func (s *Server) finishWrites() {
-	s.writes.Lock()
-	defer s.writes.Unlock()
+	s.serial.Lock()
+	defer s.serial.Unlock()
 }
 
-// writeChunk is the number of updates applied in one critical section of the
-// switch's lock, for batches without atomicity: packets wait for at most this
-// many.
-const writeChunk = 32
+// Numbers of updates and of cells changed in one critical section of the switch's lock,
+// for batches that are not atomic for packets: packets wait for at most this many.
+const (
+	writeChunk = 32
+	cellChunk  = 4096
+)
+
+// batch is the state of a write in progress.
+type batch struct {
+	undoable bool   // updates must return an undo that works
+	pause    func() // lets packets pass; nil: none may
+	borrowed int64  // memory of what undo needs
+}
+
+// breathe lets packets pass, and goroutines that wait for the switch's lock, unless the
+// batch is atomic for packets.
+func (b *batch) breathe() {
+	if b.pause != nil {
+		b.pause()
+	}
+}
+
+// borrow charges memory until the end of the write.
+func (d *device) borrow(n int64) error {
+	err := d.s.budget.state.take(n, 1)
+	if err == nil {
+		d.borrowed += n
+	}
+	return err
+}
 
 // applyAll applies updates. It reports whether one failed. Unless all are to be
-// tried, it then undoes the others in the same critical section of the switch's
-// lock: a packet sees all of such a batch or nothing.
-func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
+// tried, it then undoes the others. Batches that are atomic for the data plane are
+// applied, and undone, in one critical section of the switch's lock: a packet sees all of
+// such a batch or nothing.
+func (d *device) applyAll(ops []op, errs []error, mode p4v1.WriteRequest_Atomicity) (failed bool) {
+	all := mode == p4v1.WriteRequest_CONTINUE_ON_ERROR
 	unlock := d.lock()
-	defer func() { unlock() }()
-	var undos []func()
-	for i, o := range ops {
-		if all && i > 0 && i%writeChunk == 0 {
+	d.batch = batch{undoable: !all}
+	if mode != p4v1.WriteRequest_DATAPLANE_ATOMIC {
+		d.pause = func() {
 			unlock()
 			runtime.Gosched() // for goroutines that wait for the lock
 			unlock = d.lock()
+		}
+	}
+	defer func() {
+		unlock()
+		d.s.budget.state.give(d.borrowed)
+		d.batch = batch{}
+	}()
+	var undos []func()
+	for i, o := range ops {
+		if i > 0 && i%writeChunk == 0 {
+			d.breathe()
 		}
 		if errs[i] != nil {
 			continue
@@ -124,6 +183,9 @@ func (d *device) applyAll(ops []op, errs []error, all bool) (failed bool) {
 		if !all {
 			for j := len(undos) - 1; j >= 0; j-- {
 				undos[j]()
+				if j%writeChunk == 0 {
+					d.breathe()
+				}
 			}
 			return true
 		}
