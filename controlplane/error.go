@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/diag"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
@@ -145,7 +146,7 @@ func (s *Session) writeError(err error, updates []*p4v1.Update, first, total int
 		}
 		if p.CanonicalCode != int32(codes.OK) {
 			we.Failed = append(we.Failed, UpdateError{
-				Index: first + i, Update: updates[i], Code: codes.Code(p.CanonicalCode), Msg: p.Message,
+				Index: first + i, Update: updates[i], Code: codes.Code(p.CanonicalCode), Msg: diag.Printable(p.Message),
 				text: updateText(s.Schema(), updates[i]), room: room(s.Schema(), updates[i]),
 			})
 		}
@@ -222,7 +223,7 @@ func plain(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	msg := strings.TrimSpace(st.Message())
+	msg := diag.PrintableLines(strings.TrimSpace(st.Message()))
 	if i := strings.Index(msg, `desc = "transport: Error while dialing: `); i >= 0 {
 		msg = strings.TrimSuffix(msg[i+len(`desc = "transport: Error while dialing: `):], `"`)
 	}

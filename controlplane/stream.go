@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/diag"
+
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
@@ -302,7 +304,7 @@ func (s *Session) handle(m *p4v1.StreamMessageResponse) error {
 		}
 	case *p4v1.StreamMessageResponse_Error:
 		e := m.Error
-		s.event(StreamError, nil, "the switch refused a message on the stream: %s (%v)", e.GetMessage(), codes.Code(e.GetCanonicalCode()))
+		s.event(StreamError, nil, "the switch refused a message on the stream: %s (%v)", diag.Printable(e.GetMessage()), codes.Code(e.GetCanonicalCode()))
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/internal/diag"
 )
 
 // printer writes the records of ctl's verbs: as tables and lines of text, or as
@@ -157,8 +159,10 @@ func sortedPairs(m map[string]string) pairs {
 	return list
 }
 
-// cellOf returns the text of a field in tables and lines.
-func cellOf(field any) string {
+// cellOf returns the text of a field in tables and lines, which may come from a switch.
+func cellOf(field any) string { return diag.Printable(textOf(field)) }
+
+func textOf(field any) string {
 	switch v := field.(type) {
 	case nil:
 		return ""
@@ -176,7 +180,7 @@ func cellOf(field any) string {
 func (r *records) end(notes ...string) {
 	indent := ""
 	if r.title != "" {
-		fmt.Fprintln(r.p.text, r.title)
+		fmt.Fprintln(r.p.text, diag.Printable(r.title))
 		indent = "  "
 	}
 	if !r.p.json && (r.title == "" || len(r.rows) > 0) {
@@ -190,7 +194,7 @@ func (r *records) end(notes ...string) {
 	}
 	for _, n := range notes {
 		if n != "" {
-			fmt.Fprintln(r.p.text, indent+n)
+			fmt.Fprintln(r.p.text, indent+diag.PrintableLines(n))
 		}
 	}
 }

@@ -157,5 +157,5 @@ func printError(w io.Writer, err error) {
 		})
 		return
 	}
-	io.WriteString(w, "pauseless: "+err.Error()+"\n")
+	io.WriteString(w, "pauseless: "+diag.PrintableLines(err.Error())+"\n") // it may have texts of peers
 }

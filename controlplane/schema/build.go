@@ -13,8 +13,9 @@ import (
 
 // builder fills a Schema and records the first inconsistency.
 type builder struct {
-	s   *Schema
-	err error
+	s    *Schema
+	info *p4configv1.P4Info // with names that can be printed
+	err  error
 }
 
 func (b *builder) fail(format string, args ...any) {
@@ -24,7 +25,7 @@ func (b *builder) fail(format string, args ...any) {
 }
 
 func (b *builder) all() {
-	s, info := b.s, b.s.Info
+	s, info := b.s, b.info
 	for _, x := range info.Actions {
 		a := &Action{ID: x.GetPreamble().GetId(), Full: x.GetPreamble().GetName()}
 		for _, p := range x.Params {
@@ -228,7 +229,7 @@ func (b *builder) field(id uint32, name string, bits int32, typ *p4configv1.P4Na
 	if x, ok := m.(interface{ GetAnnotations() []string }); ok {
 		annotations = x.GetAnnotations()
 	}
-	if t := b.s.Info.GetTypeInfo().GetNewTypes()[typ.GetName()].GetTranslatedType(); t != nil {
+	if t := b.info.GetTypeInfo().GetNewTypes()[typ.GetName()].GetTranslatedType(); t != nil {
 		if t.GetSdnString() != nil {
 			f.Bits = 0
 		} else {
@@ -247,13 +248,13 @@ func (b *builder) specBits(spec *p4configv1.P4DataTypeSpec) int {
 	case *p4configv1.P4DataTypeSpec_Bool:
 		return 1
 	case *p4configv1.P4DataTypeSpec_NewType:
-		nt := b.s.Info.GetTypeInfo().GetNewTypes()[t.NewType.GetName()]
+		nt := b.info.GetTypeInfo().GetNewTypes()[t.NewType.GetName()]
 		if tt := nt.GetTranslatedType(); tt != nil {
 			return int(tt.GetSdnBitwidth())
 		}
 		return b.specBits(nt.GetOriginalType())
 	case *p4configv1.P4DataTypeSpec_SerializableEnum:
-		e := b.s.Info.GetTypeInfo().GetSerializableEnums()[t.SerializableEnum.GetName()]
+		e := b.info.GetTypeInfo().GetSerializableEnums()[t.SerializableEnum.GetName()]
 		return int(e.GetUnderlyingType().GetBitwidth())
 	}
 	return 0
@@ -280,7 +281,7 @@ func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []
 	}
 	switch t := spec.GetTypeSpec().(type) {
 	case *p4configv1.P4DataTypeSpec_Struct:
-		def := b.s.Info.GetTypeInfo().GetStructs()[t.Struct.GetName()]
+		def := b.info.GetTypeInfo().GetStructs()[t.Struct.GetName()]
 		if def == nil {
 			b.fail("struct %s is not in the type information", t.Struct.GetName())
 		}
@@ -294,7 +295,7 @@ func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []
 		}
 		return out
 	case *p4configv1.P4DataTypeSpec_Header:
-		for _, m := range b.s.Info.GetTypeInfo().GetHeaders()[t.Header.GetName()].GetMembers() {
+		for _, m := range b.info.GetTypeInfo().GetHeaders()[t.Header.GetName()].GetMembers() {
 			bits := bitstringBits(m.TypeSpec)
 			out = append(out, &Field{ID: uint32(len(out) + 1), Name: join(m.Name), Bits: bits, Format: formatOf(m.Name, bits, nil)})
 		}

@@ -24,6 +24,8 @@ import (
 	"github.com/pauseless/pauseless/internal/infocheck"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Schema is an indexed P4Info. It is immutable, so any number of goroutines
@@ -168,7 +170,8 @@ type ValueSet struct {
 
 // New returns the index of a P4Info, which may come from a peer: types that contain
 // themselves or exceed a limit are errors (package infocheck), and so are IDs or names
-// given twice and references to objects that do not exist.
+// given twice and references to objects that do not exist. Names are those of the P4Info with what
+// is not printable escaped (diag.Printable).
 func New(info *p4configv1.P4Info) (*Schema, error) {
 	if info == nil {
 		return nil, fmt.Errorf("no P4Info")
@@ -176,13 +179,65 @@ func New(info *p4configv1.P4Info) (*Schema, error) {
 	if err := infocheck.Check(info); err != nil {
 		return nil, err
 	}
+	shown := printable(info)
 	s := &Schema{Info: info, names: make(map[string]map[string]any), ids: make(map[uint32]any)}
-	b := builder{s: s}
+	b := builder{s: s, info: shown}
 	b.all()
 	if b.err != nil {
 		return nil, fmt.Errorf("P4Info: %w", b.err)
 	}
 	return s, nil
+}
+
+// printable returns a P4Info whose names can be printed: the same one, or a copy.
+func printable(info *p4configv1.P4Info) *p4configv1.P4Info {
+	change := false
+	eachString(info.ProtoReflect(), func(s string) string {
+		change = change || diag.Printable(s) != s
+		return s
+	})
+	if !change {
+		return info
+	}
+	c := proto.Clone(info).(*p4configv1.P4Info)
+	eachString(c.ProtoReflect(), diag.Printable)
+	return c
+}
+
+// eachString replaces the strings in a message, except keys of maps.
+func eachString(m protoreflect.Message, f func(string) string) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		kind := fd.Kind()
+		switch {
+		case fd.IsMap():
+			if fd.MapValue().Kind() == protoreflect.MessageKind {
+				v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+					eachString(v.Message(), f)
+					return true
+				})
+			}
+		case fd.IsList() && kind == protoreflect.MessageKind:
+			for i := range v.List().Len() {
+				eachString(v.List().Get(i).Message(), f)
+			}
+		case fd.IsList() && kind == protoreflect.StringKind:
+			for i := range v.List().Len() {
+				if s := v.List().Get(i).String(); f(s) != s {
+					v.List().Set(i, protoreflect.ValueOfString(f(s)))
+				}
+			}
+		case kind == protoreflect.MessageKind && !fd.IsList():
+			// Names of types are keys.
+			if fd.Message().FullName() != "p4.config.v1.P4NamedType" {
+				eachString(v.Message(), f)
+			}
+		case kind == protoreflect.StringKind && !fd.IsList():
+			if s := v.String(); f(s) != s {
+				m.Set(fd, protoreflect.ValueOfString(f(s)))
+			}
+		}
+		return true
+	})
 }
 
 // Kinds of named objects, for messages.

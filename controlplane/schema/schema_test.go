@@ -10,6 +10,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infocheck/infochecktest"
 	"github.com/pauseless/pauseless/internal/packet"
 
@@ -243,6 +244,35 @@ func TestHostileP4Infos(t *testing.T) {
 		if _, err := schema.New(c.Info); err == nil || !strings.Contains(err.Error(), c.Want) {
 			t.Errorf("%s:\n got %.300v\nwant %s", c.Name, err, c.Want)
 		}
+	}
+}
+
+// Names of a peer are printed without what changes a terminal or begins a line.
+func TestNamesArePrintable(t *testing.T) {
+	s, err := schema.New(parseInfo(t, `
+		tables { preamble { id: 0x02000001 name: "I.a\n  forged  9  9" alias: "\033]0;owned\007" } match_fields { id: 1 name: "f\033[31m" bitwidth: 8 match_type: EXACT } action_refs { id: 0x01000001 } }
+		actions { preamble { id: 0x01000001 name: "go\r" } params { id: 1 name: "p\302\233" bitwidth: 8 } }
+		registers { preamble { id: 0x16000001 name: "r\n" annotations: "@unit(\"\033us\")" } type_spec { bitstring { bit { bitwidth: 8 } } } size: 4 }
+		digests { preamble { id: 0x17000001 name: "d\t" } type_spec { struct { name: "s\n" } } }
+		type_info { structs { key: "s\n" value { members { name: "m\n" type_spec { bitstring { bit { bitwidth: 8 } } } } } } }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: 0x02000001,
+		Match:  []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{1}}}}},
+		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 0x01000001, Params: []*p4v1.Action_Param{{ParamId: 1, Value: []byte{2}}}}}},
+	}}}
+	texts := []string{s.FormatEntity(entry), s.Tables[0].Name, s.Tables[0].Full, s.Registers[0].Name, s.Registers[0].Unit, s.Digests[0].Name, s.Digests[0].Fields[0].Name, s.Name(0x16000001)}
+	for _, text := range texts {
+		if diag.Printable(text) != text {
+			t.Errorf("%q is not printable", text)
+		}
+	}
+	if want := `\x1b]0;owned\a f\x1b[31m=1 -> go\r(p\u009b=2)`; texts[0] != want {
+		t.Errorf("the entry is printed as %q, want %q", texts[0], want)
+	}
+	if _, err := s.Table(s.Tables[0].Name); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/antoninbas/p4runtime-go-client/pkg/util/conversion"
+
+	"github.com/pauseless/pauseless/internal/diag"
 )
 
 // Format is the format in which a value is printed. Parse reads all formats.
@@ -167,7 +169,7 @@ func (f *Field) Print(value []byte) string {
 
 func appendValue(out []byte, format Format, bits int, value []byte) []byte {
 	if format == Text {
-		return append(out, value...)
+		return append(out, diag.Printable(string(value))...)
 	}
 	trimmed := bytes.TrimLeft(value, "\x00")
 	switch format {
