@@ -5,6 +5,7 @@ package p4rt
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -94,6 +95,21 @@ var limitClauses = []clause{
 		next := x.open(x.election + 1)
 		x.standing(next, codes.OK, x.election+1)
 	}, "PI holds its lock while it sends"},
+	{"8.3", "replies have the shortest byte strings: one-shot sets, watch ports, replicas and backups too", func(x *bench) {
+		rng := rand.New(rand.NewPCG(1, 1))
+		for _, u := range x.whole(rng) {
+			x.must(padded(rng, u))
+		}
+		for _, e := range x.everything() {
+			canonical(x, e)
+		}
+	}, "PI is more lenient, or answers with another code"},
+	{"9.1.3", "the default entry of a table with an action profile is read as const", func(x *bench) {
+		got := x.got(&p4v1.TableEntry{TableId: x.id("t_select"), IsDefaultAction: true})
+		if len(got) != 1 || !got[0].GetTableEntry().IsConst {
+			x.Errorf("read %v", got)
+		}
+	}, "PI knows no is_const"},
 	{"16.3", "only the primary acknowledges digests", func(x *bench) {
 		x.must(insert(&p4v1.DigestEntry{DigestId: x.id("alert_t"), Config: &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 3600e9}}))
 		x.send(1, body(12, 0xabcd, 0, 0))
