@@ -33,11 +33,20 @@ func Decode(name string, data []byte) (*Program, error) {
 	if len(d.list) == 0 && (len(p.Parsers) == 0 || len(p.Pipelines) == 0) {
 		d.errorf(root, "not a BMv2 program: it has no parsers or no pipelines")
 	}
+	for _, c := range p.Calculations {
+		if c != nil && len(c.Input) > maxInputs {
+			d.list.Errorf(c.Pos, CodeShape, "calculation %s has %d inputs, want at most %d", c.Name, len(c.Input), maxInputs)
+		}
+	}
 	if err := d.list.Err(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
+
+// maxInputs is the greatest number of inputs of a calculation: as many as a large frame has
+// words of 16 bits. Loading takes time that grows with its square.
+const maxInputs = 1 << 12
 
 // Encode returns the file. Equal programs give equal bytes.
 func Encode(p *Program) []byte {

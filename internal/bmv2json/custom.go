@@ -78,9 +78,9 @@ func (f *HeaderField) decodeNode(d *decoder, n *node, what string) {
 	}
 }
 
-// maxFieldBits is the greatest width of a field: that of a jumbo frame. Without a
-// limit, a packet of a malicious program could take all memory.
-const maxFieldBits = 1 << 20
+// maxFieldBits is the greatest width of a field: more than a jumbo frame of 9216 bytes
+// has. The time that a field takes when a program is loaded grows with its width.
+const maxFieldBits = 1 << 17
 
 func (f *HeaderField) encodeNode() *node {
 	if f.Varbit {
