@@ -223,16 +223,22 @@ func (n *node) arrive() {
 	}
 	if d := f.Data; len(d) >= packet.PFCLen && d[12] == 0x88 && d[13] == 0x08 {
 		if pfc := packet.AsPFC(d); pfc != nil {
-			p.pause.observe(n.now, pfc, func(class uint8, quanta uint16) {
-				n.pauses = append(n.pauses, PauseEvent{n.now, n.id, int(i) + 1, class, quanta})
-				n.paused = max(n.paused, n.now+packet.PauseTime(quanta, p.pause.rate))
-			})
+			n.observe(i, pfc)
 		}
 	} else if n.fault != nil && n.fault.swallows(n.now, f) {
 		n.pool.Put(f)
 		return
 	}
 	n.impl.Receive(int(i)+1, f)
+}
+
+// observe records a PFC frame that has arrived on the port with index i.
+func (n *node) observe(i int32, pfc packet.PFC) {
+	p := n.in[i]
+	p.pause.observe(n.now, pfc, func(class uint8, quanta uint16) {
+		n.pauses = append(n.pauses, PauseEvent{n.now, n.id, int(i) + 1, class, quanta})
+		n.paused = max(n.paused, n.now+packet.PauseTime(quanta, p.pause.rate))
+	})
 }
 
 func (n *node) pushHead(a arrival) {

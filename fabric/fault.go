@@ -10,14 +10,16 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// A Fault of a run is a link that is down, or that loses or damages frames, or a
+// A Fault of a run is a link that is down, or that loses or damages frames, a
 // switch that loses frames without counting them, of all traffic (silent random
-// drops) or of some pairs of hosts (a black hole).
+// drops) or of some pairs of hosts (a black hole), or a host that pauses its switch
+// without end (a PFC storm).
 type Fault struct {
 	From  vtime.Time `yaml:"from"`  // when it begins
 	Until vtime.Time `yaml:"until"` // when it ends; zero: at the end of the run
@@ -35,6 +37,10 @@ type Fault struct {
 	// Loss is the probability that a frame is lost, on the link or in the
 	// node.
 	Loss float64 `yaml:"loss" limits:"0..1"`
+
+	// Storm is a host that sends PAUSE for the lossless class, again before each
+	// ends, like a broken NIC.
+	Storm string `yaml:"storm"`
 }
 
 // purposes of the random numbers.
@@ -99,6 +105,13 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 		return "loss", fmt.Errorf("loss is %g; a probability is from 0 to 1", ft.Loss)
 	case ft.Corrupt < 0 || ft.Corrupt > 1:
 		return "corrupt", fmt.Errorf("corrupt is %g; a probability is from 0 to 1", ft.Corrupt)
+	case ft.Storm != "" && (ft.Link != "" || ft.Node != "" || len(ft.Pairs) > 0 || ft.Down || ft.Corrupt != 0 || ft.Loss != 0):
+		return "storm", fmt.Errorf("a storm has no keys but from and until: give a fault of its own for the rest")
+	case ft.Storm != "":
+		if n := t.NodeByName(ft.Storm); n == nil || n.Kind != topo.Host {
+			return "storm", fmt.Errorf("no host is called %q%s", ft.Storm, diag.DidYouMean(ft.Storm, nodeNames(t, topo.Host)))
+		}
+		return "", nil
 	case (ft.Link == "") == (ft.Node == ""):
 		return "", fmt.Errorf("names either a link or a node")
 	case ft.Link != "" && len(ft.Pairs) > 0:
@@ -130,6 +143,10 @@ func (f *Fabric) addFault(ft *Fault) error {
 	until := ft.Until
 	if until == 0 {
 		until = vtime.Never
+	}
+	if ft.Storm != "" {
+		f.addStorm(f.topo.NodeByName(ft.Storm), ft.From, until)
+		return nil
 	}
 	if ft.Node != "" {
 		f.addNodeFault(ft, until)
@@ -181,6 +198,37 @@ func (f *Fabric) addNodeFault(ft *Fault, until vtime.Time) {
 		p.pairs[key] = true
 	}
 	n.fault.periods = append(n.fault.periods, p)
+}
+
+// pauseStorm is a host that pauses the port of its switch without end.
+type pauseStorm struct {
+	n     *node // the switch
+	host  packet.MAC
+	port  int // from 1
+	until vtime.Time
+	every vtime.Time
+}
+
+func (f *Fabric) addStorm(host *topo.Node, from, until vtime.Time) {
+	at := host.Ports[0]
+	half := packet.PauseTime(stormQuanta, f.topo.Links[at.Link].Rate) / 2
+	n := f.engine.nodes[at.Peer]
+	n.At(from, &pauseStorm{n, host.MAC, at.PeerPort, until, max(half, 1)}, 0)
+}
+
+// stormQuanta is the time in a PAUSE of a storm, the longest that there is.
+const stormQuanta = 65535
+
+// Fire implements vtime.Event.
+func (s *pauseStorm) Fire(now vtime.Time, _ uint64) {
+	if now >= s.until {
+		return // the last PAUSE ends by itself
+	}
+	f := s.n.Frames().Get()
+	f.Data = packet.AppendPFC(f.Data, s.host, 1<<manifest.LosslessClass, stormQuanta)
+	s.n.observe(int32(s.port-1), packet.AsPFC(f.Data))
+	s.n.impl.Receive(s.port, f)
+	s.n.At(now+s.every, s, 0)
 }
 
 // watch notifies the node at an end of a link, if it is a LinkWatcher, when the

@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
 // Config describes a switch. Each zero field except Ports has the default in
@@ -77,7 +81,38 @@ type Port struct {
 	OwnBuffer bool
 	// PFC has thresholds of this port. Zero values are taken from Config.PFC.
 	PFC Thresholds
+	// Watchdog is that of this port. Zero values are taken from Config.PFC.
+	Watchdog Watchdog
 }
+
+// Watchdog detects PFC storms: a peer that pauses a queue in which packets wait,
+// without end. It works like SONiC's PFC_WD.
+type Watchdog struct {
+	// Detection is how long a queue with packets is paused without a gap until that
+	// is a storm. Zero: there is no watchdog.
+	Detection vtime.Time
+	// Restoration is how long no pause has to be in effect until the storm is
+	// over: Detection if zero.
+	Restoration vtime.Time
+	// Action is what happens to the queue in between: "drop" if empty, "forward" or
+	// "alert". With "off" there is no watchdog.
+	Action string
+	// Classes has bit i set if class i is watched. Zero: all lossless classes.
+	Classes uint8
+}
+
+// Action is what a watchdog does with a queue in a storm.
+type Action = tm.Action
+
+// Actions by name.
+var actions = map[string]Action{"": tm.ActionDrop, "drop": tm.ActionDrop, "forward": tm.ActionForward, "alert": tm.ActionAlert}
+
+// ActionName returns the name of an action.
+func ActionName(a Action) string { return topo.Actions[a] }
+
+// DefaultWatchdog is that of `pfcwd start_default` in SONiC: real switches have it
+// unless they are configured otherwise.
+var DefaultWatchdog = Watchdog{Detection: 200 * vtime.Millisecond, Restoration: 200 * vtime.Millisecond, Action: "drop"}
 
 // Thresholds are the thresholds of flow control, per ingress port and class.
 type Thresholds struct {
@@ -123,6 +158,8 @@ type PFC struct {
 	Lossless uint8
 	// Thresholds of the ports without their own.
 	Thresholds
+	// Watchdog is that of the ports without their own.
+	Watchdog Watchdog
 	// Quanta is the time in a PAUSE: 65535 if zero. A pause that is still needed is
 	// renewed after half of it.
 	Quanta uint16
@@ -220,6 +257,8 @@ func (c *Config) check() error {
 				return fmt.Errorf("switch %s: port %d: a dynamic PFC threshold needs Buffer.Size", c.Name, p.Number)
 			case t.XOFF <= 0 && t.Alpha <= 0:
 				return fmt.Errorf("switch %s: port %d: PFC without a threshold: set XOFF or Alpha", c.Name, p.Number)
+			case p.checkWatchdog(&c.PFC) != nil:
+				return fmt.Errorf("switch %s: port %d: PFC watchdog: %w", c.Name, p.Number, p.checkWatchdog(&c.PFC))
 			case t.XOFF > 0 && t.XON > t.XOFF:
 				return fmt.Errorf("switch %s: port %d: PFC resumes at %v, above the %v at which it pauses", c.Name, p.Number, t.XON, t.XOFF)
 			}
@@ -255,6 +294,38 @@ func (p *Port) thresholds(pfc *PFC) Thresholds {
 		}
 	}
 	return t
+}
+
+// merged returns the watchdog of a port, with the defaults of zero values.
+func (p *Port) merged(pfc *PFC) Watchdog {
+	w, d := p.Watchdog, &pfc.Watchdog
+	w.Detection = cmp.Or(w.Detection, d.Detection)
+	w.Restoration = cmp.Or(w.Restoration, d.Restoration, w.Detection)
+	w.Action, w.Classes = cmp.Or(w.Action, d.Action), cmp.Or(w.Classes, d.Classes, pfc.Lossless)
+	return w
+}
+
+func (p *Port) checkWatchdog(pfc *PFC) error {
+	w := p.merged(pfc)
+	_, known := actions[w.Action]
+	switch {
+	case !known && w.Action != "off":
+		return fmt.Errorf("no action is called %q%s; there are %s", w.Action, diag.DidYouMean(w.Action, topo.Actions), strings.Join(topo.Actions, ", "))
+	case w.Detection < 0 || w.Restoration < 0:
+		return fmt.Errorf("it detects after %v and restores after %v: give times above zero", w.Detection, w.Restoration)
+	case w.Classes&^pfc.Lossless != 0:
+		return fmt.Errorf("it watches classes %08b, of which only %08b are lossless (bit i is class i)", w.Classes, pfc.Lossless)
+	}
+	return nil
+}
+
+// watchdog returns the watchdog of a port for its traffic manager.
+func (p *Port) watchdog(pfc *PFC) tm.Watchdog {
+	w := p.merged(pfc)
+	if p.Internal || w.Action == "off" || w.Detection == 0 {
+		return tm.Watchdog{}
+	}
+	return tm.Watchdog{Classes: w.Classes, Detection: w.Detection, Restoration: w.Restoration, Action: actions[w.Action]}
 }
 
 // gap returns the distance below XOFF at which the sender is resumed.

@@ -47,11 +47,12 @@ const (
 	DropNoProgram                  // no program is loaded
 	DropAssert                     // an assertion of the program failed
 	DropParser                     // the parser of a TNA program failed
+	DropStorm                      // by the PFC watchdog, for a queue in a storm
 	DropCauses                     // number of causes
 )
 
 var dropNames = [DropCauses]string{"ingress", "egress", "no such port", "queue full", "buffer full", "headroom exceeded",
-	"link down", "loop", "empty multicast group", "no program", "assertion failed", "parser error"}
+	"link down", "loop", "empty multicast group", "no program", "assertion failed", "parser error", "pfc storm"}
 
 // String returns a description of the cause.
 func (c DropCause) String() string { return dropNames[c] }
@@ -85,6 +86,12 @@ type ClassStats struct {
 	// Headroom is that of this ingress port and class, MaxHeadroomBytes the most bytes
 	// that it has had to take so far: more than its size if packets were dropped.
 	Headroom, MaxHeadroomBytes int64
+	// Storm is true while the watchdog finds the queue in a PFC storm. Storms and
+	// Restored count storms that began and that are over, StormDrops and StormSent the
+	// packets dropped and sent in them. StormTime is their time up to now.
+	Storm                                   bool
+	Storms, Restored, StormDrops, StormSent uint64
+	StormTime                               vtime.Time
 }
 
 // An Observer is notified of events when they happen, for time lines and
@@ -129,6 +136,8 @@ func (s *Switch) Port(number int) PortStats {
 		}
 		to.IngressBytes, to.MaxIngressBytes = s.tm.Ingress(i, c)
 		to.Headroom, to.MaxHeadroomBytes = s.tm.Headroom(i, c)
+		to.Storm = s.tm.Storms(i)&(1<<c) != 0
+		to.Storms, to.Restored, to.StormDrops, to.StormSent, to.StormTime = from.Storms, from.Restored, from.StormDrops, from.StormSent, from.StormTime
 	}
 	return ps
 }
@@ -162,3 +171,7 @@ func (s *Switch) Observe(o *Observer) {
 	}
 	s.tm.Watch(w)
 }
+
+// Watched returns the classes of a port that the PFC watchdog watches. The port
+// must exist.
+func (s *Switch) Watched(number int) uint8 { return s.watchdogs[s.place(number)].Classes }

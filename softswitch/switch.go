@@ -62,12 +62,15 @@ type Switch struct {
 	inside  []bool // ports without a link, by index
 	instant []bool // ports by which a packet is recirculated in no time, by index
 
+	watchdogs []tm.Watchdog // by index
+
 	groups   map[uint32]*group
 	sessions map[uint32]*session
 
 	stats    Stats
 	observer *Observer
 	control  Control
+	onStorm  func(Storm)
 }
 
 // Control has the functions that pass messages from the data path to a
@@ -82,6 +85,21 @@ type Control struct {
 	// Trace gets each step of a program compiled for tracing.
 	Trace func(text string)
 }
+
+// A Storm is a PFC storm that the watchdog has found, or that is over.
+type Storm struct {
+	Port, Class int
+	Action      Action
+	Over        bool
+	// Dropped and Sent are the packets of the queue that were dropped and sent in
+	// storms so far, and Lasted is the time of all its storms.
+	Dropped, Sent uint64
+	Lasted        vtime.Time
+}
+
+// OnStorm sets a function that is called on the data path when a PFC storm begins or
+// is over. It must not call the switch.
+func (s *Switch) OnStorm(f func(Storm)) { s.onStorm = f }
 
 // New returns a switch without a program.
 func New(cfg Config) (*Switch, error) {
@@ -99,9 +117,10 @@ func New(cfg Config) (*Switch, error) {
 		s.links, s.inside = append(s.links, true), append(s.inside, p.Internal)
 		s.instant = append(s.instant, p.Rate <= 0 && p.Latency <= 0)
 		t := p.thresholds(&cfg.PFC)
+		s.watchdogs = append(s.watchdogs, p.watchdog(&cfg.PFC))
 		ports = append(ports, tm.Port{
 			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
-			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom),
+			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom), Watchdog: s.watchdogs[len(ports)],
 		})
 	}
 	for _, p := range cfg.Ports {
@@ -435,7 +454,7 @@ func (s *Switch) enqueue(p *tm.Packet, port, queue int, now vtime.Time) {
 }
 
 // notQueued has the causes of drops of packets that were not queued.
-var notQueued = [...]DropCause{tm.QueueFull: DropQueue, tm.BufferFull: DropBuffer, tm.HeadroomFull: DropHeadroom, tm.LinkDown: DropLink}
+var notQueued = [...]DropCause{tm.QueueFull: DropQueue, tm.BufferFull: DropBuffer, tm.HeadroomFull: DropHeadroom, tm.LinkDown: DropLink, tm.Storming: DropStorm}
 
 // handler is the switch as the traffic manager's Handler.
 type handler Switch
@@ -449,6 +468,15 @@ func (h *handler) Reenter(p *tm.Packet) {
 }
 
 func (h *handler) Frames() *packet.Pool { return h.net.Frames() }
+
+func (h *handler) Storm(port, class int, begins bool) {
+	if h.onStorm != nil {
+		st := (*Switch)(h).Port(h.numbers[port]).Class[class]
+		h.onStorm(Storm{h.numbers[port], class, h.watchdogs[port].Action, !begins, st.StormDrops, st.StormSent, st.StormTime})
+	}
+}
+
+func (h *handler) StormDrop(p *tm.Packet) { (*Switch)(h).drop(p, DropStorm) }
 
 func (h *handler) Transmit(port int, f *packet.Frame, end vtime.Time) {
 	if port != h.cpu {

@@ -229,6 +229,14 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	}
 	runner := port.NewRunner(sw, links)
 	runner.Log = log
+	sw.OnStorm(func(s softswitch.Storm) {
+		at := []any{"port", s.Port, "class", s.Class, "action", softswitch.ActionName(s.Action)}
+		if s.Over {
+			log.Info("PFC storm is over", append(at, "dropped", s.Dropped, "sent", s.Sent, "time", s.Lasted)...)
+		} else {
+			log.Warn("PFC storm: the peer pauses the queue without end", at...)
+		}
+	})
 	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory, Share: c.Share})
 	if err := preload(cmd, c, sw, srv); err != nil {
 		return errors.Join(err, closeAll(links))

@@ -3,11 +3,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math/bits"
+	"net"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 	"github.com/pauseless/pauseless/softswitch"
@@ -61,6 +67,26 @@ type switchPort struct {
 	Own      bool             `yaml:"own_buffer"`
 	Weights  []int            `yaml:"weights"`
 	PFC      switchThresholds `yaml:"pfc"`
+	Watchdog switchWatchdog   `yaml:"watchdog"`
+}
+
+type switchWatchdog struct {
+	Detection   vtime.Time `yaml:"detection"`
+	Restoration vtime.Time `yaml:"restoration"`
+	Action      string     `yaml:"action"`
+	Classes     []int      `yaml:"classes"`
+}
+
+func (w switchWatchdog) watchdog() softswitch.Watchdog {
+	return softswitch.Watchdog{Detection: w.Detection, Restoration: w.Restoration, Action: w.Action, Classes: classSet(w.Classes)}
+}
+
+// classSet returns the set of classes.
+func classSet(classes []int) (set uint8) {
+	for _, c := range classes {
+		set |= 1 << c
+	}
+	return set
 }
 
 type switchThresholds struct {
@@ -81,6 +107,7 @@ type switchPFC struct {
 	Quanta     int              `yaml:"quanta" limits:"0..65535"`
 	Copy       bool             `yaml:"copy_to_pipeline"`
 	Classify   []dscpClass      `yaml:"classify"`
+	Watchdog   switchWatchdog   `yaml:"watchdog"`
 }
 
 type dscpClass struct {
@@ -101,10 +128,23 @@ func readSwitchFile(name string) (*switchFile, error) {
 			f.Errorf(fmt.Sprintf("ports.%d.weights", i), "port %d has the weights %v, want one of at least 0 for each of %d queues", p.Number, p.Weights, packet.Classes)
 		}
 	}
-	for i, class := range c.PFC.Lossless {
-		if class < 0 || class >= packet.Classes {
-			f.Errorf(fmt.Sprintf("pfc.lossless.%d", i), "class %d, want 0 to %d", class, packet.Classes-1)
+	classes := func(key string, list []int) {
+		for i, class := range list {
+			if class < 0 || class >= packet.Classes {
+				f.Errorf(fmt.Sprintf("%s.%d", key, i), "class %d, want 0 to %d", class, packet.Classes-1)
+			}
 		}
+	}
+	classes("pfc.lossless", c.PFC.Lossless)
+	watchdog := func(key string, w *switchWatchdog) {
+		classes(key+".classes", w.Classes)
+		if w.Action != "" && !slices.Contains(topo.Actions, w.Action) {
+			f.Errorf(key+".action", "no action is called %q%s; there are %s", w.Action, diag.DidYouMean(w.Action, topo.Actions), strings.Join(topo.Actions, ", "))
+		}
+	}
+	watchdog("pfc.watchdog", &c.PFC.Watchdog)
+	for i := range c.Ports {
+		watchdog(fmt.Sprintf("ports.%d.watchdog", i), &c.Ports[i].Watchdog)
 	}
 	for i, m := range c.PFC.Classify {
 		if m.DSCP < 0 || m.DSCP > 63 || m.Class < 0 || m.Class >= packet.Classes {
@@ -122,9 +162,8 @@ func (c *switchFile) config() (softswitch.Config, []port.Spec, error) {
 		PFC:    softswitch.PFC{Thresholds: c.PFC.Thresholds.thresholds(), Quanta: uint16(c.PFC.Quanta), CopyToPipeline: c.PFC.Copy},
 		Units:  softswitch.Units{Time: c.Units.Time, Depth: c.Units.Depth},
 	}
-	for _, class := range c.PFC.Lossless {
-		cfg.PFC.Lossless |= 1 << class
-	}
+	cfg.PFC.Lossless, cfg.PFC.Watchdog = classSet(c.PFC.Lossless), c.PFC.Watchdog.watchdog()
+	cfg.PFC.Watchdog.Detection = cmp.Or(cfg.PFC.Watchdog.Detection, softswitch.DefaultWatchdog.Detection)
 	if len(c.PFC.Classify) > 0 {
 		cfg.PFC.Classify = &[64]uint8{}
 		for _, m := range c.PFC.Classify {
@@ -134,7 +173,7 @@ func (c *switchFile) config() (softswitch.Config, []port.Spec, error) {
 	var specs []port.Spec
 	for _, p := range c.Ports {
 		sp := softswitch.Port{Number: p.Number, Rate: p.Rate, Overhead: softswitch.EthernetOverhead, Internal: p.Internal, Latency: p.Latency, OwnBuffer: p.Own,
-			PFC: p.PFC.thresholds(), MAC: packet.MAC{2, 0, 0, 0, byte(p.Number >> 8), byte(p.Number)}}
+			PFC: p.PFC.thresholds(), Watchdog: p.Watchdog.watchdog(), MAC: packet.MAC{2, 0, 0, 0, byte(p.Number >> 8), byte(p.Number)}}
 		copy(sp.Weights[:], p.Weights)
 		cfg.Ports = append(cfg.Ports, sp)
 		if p.Internal {
@@ -146,7 +185,64 @@ func (c *switchFile) config() (softswitch.Config, []port.Spec, error) {
 		}
 		specs = append(specs, s)
 	}
+	if cfg.PFC.Lossless != 0 {
+		setHeadroom(&cfg, specs)
+	}
 	return cfg, specs, nil
+}
+
+// responseOfPeers is the time that the peer of a real port may take to obey a PAUSE,
+// beyond what the standard allows: it can be a process that waits for a processor.
+const responseOfPeers = 100 * vtime.Millisecond
+
+// cableMetres is the assumed length of the cables of real ports, the longest of
+// SONiC's defaults (5, 40 and 300 m).
+const cableMetres = 300
+
+// setHeadroom sets the headroom of the ports for which none is configured: what a peer
+// needs that takes responseOfPeers, but for all ports together at most half of the
+// buffer, so that a sender that ignores PAUSE does not fill it.
+func setHeadroom(cfg *softswitch.Config, specs []port.Spec) {
+	lossless := vtime.Size(bits.OnesCount8(cfg.PFC.Lossless))
+	rest := cfg.Buffer.Size
+	var open []int // without a configured headroom
+	for i := range cfg.Ports {
+		p := &cfg.Ports[i]
+		if p.Internal {
+			continue
+		}
+		rest -= lossless * (cmp.Or(p.PFC.Reserve, cfg.PFC.Reserve) + cmp.Or(p.PFC.Headroom, cfg.PFC.Headroom))
+		if cmp.Or(p.PFC.Headroom, cfg.PFC.Headroom) == 0 {
+			open = append(open, i)
+		}
+	}
+	if len(open) == 0 || rest <= 0 {
+		return // New reports a buffer that is too small
+	}
+	most := max(1, rest/2/vtime.Size(len(open))/lossless)
+	for _, i := range open {
+		p := &cfg.Ports[i]
+		p.PFC.Headroom = most
+		if p.Rate > 0 {
+			h := topo.Headroom{Rate: p.Rate, Delay: topo.CableDelay(cableMetres), Response: topo.ResponseTime(p.Rate) + responseOfPeers,
+				Frame: largestFrame(specs, p.Number), Overhead: p.Overhead, Copies: 1}
+			p.PFC.Headroom = min(most, h.Size())
+		}
+	}
+}
+
+// largestFrame returns the length of the largest frame that a port receives: that of
+// its interface's MTU, or a standard one.
+func largestFrame(specs []port.Spec, number int) int {
+	i := slices.IndexFunc(specs, func(s port.Spec) bool { return s.Number == number })
+	if i < 0 || specs[i].Kind != "if" {
+		return topo.StandardFrame
+	}
+	ifi, err := net.InterfaceByName(specs[i].Arg)
+	if err != nil {
+		return topo.StandardFrame // port.Open reports the error
+	}
+	return ifi.MTU + packet.EthernetLen
 }
 
 // addPort adds a port given as a flag: NUMBER@KIND:ARGUMENT[,rate=RATE].

@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -261,6 +262,13 @@ func (c *SwitchConfig) check(r *reporter) {
 	c.fill()
 	if c.Buffer <= 0 {
 		r.errorf("switch.buffer", "buffer must be above zero")
+	}
+	w := &c.PFC.Watchdog
+	if w.Action != "" && !slices.Contains(Actions, w.Action) {
+		r.errorf("switch.pfc.watchdog.action", "no action is called %q%s; there are %s", w.Action, diag.DidYouMean(w.Action, Actions), strings.Join(Actions, ", "))
+	}
+	if w.Links != "" && !slices.Contains(WatchdogLinks, w.Links) {
+		r.errorf("switch.pfc.watchdog.links", "links is %q, must be hosts or switches, or left out for both", w.Links)
 	}
 	if p := c.PFC; !p.Off && p.Alpha == 0 && (p.XOFF <= 0 || p.XOFF >= c.Buffer) {
 		r.errorf("switch.pfc.xoff", "xoff is %v, must be above zero and below the buffer's %v", p.XOFF, c.Buffer)

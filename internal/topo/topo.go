@@ -187,6 +187,45 @@ type PFC struct {
 	// EachFrame sends a PAUSE for every frame beyond the threshold. Otherwise one
 	// is sent, and renewed when half of its time is over.
 	EachFrame bool `yaml:"each_frame"`
+	// Watchdog finds storms of PAUSE, as SONiC's PFC watchdog does
+	// (docs/watchdog.md).
+	Watchdog Watchdog `yaml:"watchdog" json:",omitzero"`
+}
+
+// Watchdog finds PFC storms: a peer that pauses a queue in which packets wait, without
+// end.
+type Watchdog struct {
+	// Detection is how long a queue with packets is paused without a gap until that is a
+	// storm. Zero means no watchdog in the fabric, and 200ms on deployed switches.
+	Detection vtime.Time `yaml:"detection"`
+	// Restoration is how long no pause has to be in effect until the storm is over.
+	// Zero means the detection time.
+	Restoration vtime.Time `yaml:"restoration"`
+	// Action is what happens to the queue in between: drop, forward or alert; off
+	// means no watchdog. Empty means drop.
+	Action string `yaml:"action"`
+	// Links are the watched ports: those to hosts, or to switches. Empty means both.
+	Links string `yaml:"links"`
+}
+
+// Actions are the actions of a Watchdog, and WatchdogLinks the values of its Links.
+var (
+	Actions       = []string{"drop", "forward", "alert", "off"}
+	WatchdogLinks = []string{"hosts", "switches"}
+)
+
+// Watches reports whether the watchdog of a switch is on at a link.
+func (t *Topology) Watches(l *Link) bool {
+	between := t.Nodes[l.A.Node].Kind == Switch && t.Nodes[l.B.Node].Kind == Switch
+	switch w := &t.Switch.PFC.Watchdog; {
+	case t.Switch.PFC.Off, w.Action == "off":
+		return false
+	case w.Links == "hosts":
+		return !between
+	case w.Links == "switches":
+		return between
+	}
+	return true
 }
 
 // NodeByName returns the node of the given name, or nil.

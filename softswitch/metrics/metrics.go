@@ -20,6 +20,8 @@ type Switch struct {
 	sw    *softswitch.Switch
 	ports []string
 	nums  []int
+	// watched has the classes of each port that the PFC watchdog watches.
+	watched []uint8
 }
 
 // NewSwitch returns a collector for a switch.
@@ -28,7 +30,9 @@ func NewSwitch(sw *softswitch.Switch) *Switch {
 	for _, p := range sw.Config().Ports {
 		c.nums = append(c.nums, p.Number)
 		c.ports = append(c.ports, strconv.Itoa(p.Number))
+		c.watched = append(c.watched, sw.Watched(p.Number))
 	}
+	c.watched = append(c.watched, 0)
 	c.nums = append(c.nums, sw.Config().CPUPort)
 	c.ports = append(c.ports, "cpu")
 	return c
@@ -62,6 +66,11 @@ var (
 	ingress     = desc("ingress_bytes", "Bytes in the buffer on the account of an ingress port and class.", "port", "class")
 	pauses      = desc("pfc_frames_total", "PFC frames by class.", "port", "class", "direction", "kind")
 	paused      = desc("pfc_paused_seconds_total", "Time that a queue was paused by its peer, or a peer by this port.", "port", "class", "direction")
+	storm       = desc("pfc_storm", "1 while the PFC watchdog finds a queue in a storm.", "port", "class")
+	storms      = desc("pfc_storms_total", "PFC storms by what happened: detected, restored.", "port", "class", "event")
+	stormDrops  = desc("pfc_storm_dropped_packets_total", "Packets of a queue that the PFC watchdog dropped.", "port", "class")
+	stormSent   = desc("pfc_storm_sent_packets_total", "Packets sent from a queue in a PFC storm.", "port", "class")
+	stormTime   = desc("pfc_storm_seconds_total", "Time that a queue was in a PFC storm.", "port", "class")
 
 	tableEntries = desc("table_entries", "Entries in a table.", "table")
 	tableSize    = desc("table_size", "Entries that a table has room for.", "table")
@@ -155,6 +164,19 @@ func (c *Switch) Collect(out chan<- prometheus.Metric) {
 			counter(pauses, k.ResumeSent, port, label, "sent", "resume")
 			out <- prometheus.MustNewConstMetric(paused, prometheus.CounterValue, k.PausedTime.Seconds(), port, label, "received")
 			out <- prometheus.MustNewConstMetric(paused, prometheus.CounterValue, k.PausingTime.Seconds(), port, label, "sent")
+			if c.watched[i]&(1<<class) == 0 {
+				continue
+			}
+			on := int64(0)
+			if k.Storm {
+				on = 1
+			}
+			gauge(storm, on, port, label)
+			counter(storms, k.Storms, port, label, "detected")
+			counter(storms, k.Restored, port, label, "restored")
+			counter(stormDrops, k.StormDrops, port, label)
+			counter(stormSent, k.StormSent, port, label)
+			out <- prometheus.MustNewConstMetric(stormTime, prometheus.CounterValue, k.StormTime.Seconds(), port, label)
 		}
 	}
 	for _, a := range arrays {

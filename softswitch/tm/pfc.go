@@ -242,11 +242,19 @@ func (m *Manager) HandlePFC(portNumber int, f packet.PFC) {
 		quanta := f.Quanta(class)
 		if quanta == 0 {
 			o.stats.Class[class].ResumeGot++
+			o.pauses[class].until = now
 			o.resume(class, now)
 			continue
 		}
 		o.stats.Class[class].PauseGot++
 		pause := &o.pauses[class]
+		pause.until = vtime.Never
+		if o.cfg.Rate > 0 {
+			pause.until = now + packet.PauseTime(quanta, o.cfg.Rate)
+		}
+		if o.watches(class) && o.watchPause(class, now) {
+			continue
+		}
 		if o.paused&(1<<class) == 0 {
 			o.paused |= 1 << class
 			pause.since = now
@@ -254,9 +262,7 @@ func (m *Manager) HandlePFC(portNumber int, f packet.PFC) {
 				m.watch.Pause(portNumber, class, true, true)
 			}
 		}
-		pause.until = vtime.Never
 		if o.cfg.Rate > 0 {
-			pause.until = now + packet.PauseTime(quanta, o.cfg.Rate)
 			m.sched.At(pause.until, (*pauseOver)(o), uint64(class))
 		}
 	}

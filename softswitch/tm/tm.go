@@ -70,6 +70,7 @@ type Port struct {
 	// Thresholds of each ingress class: see softswitch.Thresholds. Gap is XOFF − XON.
 	XOFF, Gap, Reserve, Headroom int64
 	Alpha                        float64
+	Watchdog                     Watchdog
 }
 
 // A Packet is a frame with its metadata inside the switch. A network under load has
@@ -157,6 +158,10 @@ type Handler interface {
 	Reenter(p *Packet)
 	// Frames allocates and takes back frames.
 	Frames() *packet.Pool
+	// Storm is called when the watchdog finds that a storm begins or is over.
+	Storm(port, class int, begins bool)
+	// StormDrop takes a packet that has left its queue because of a storm.
+	StormDrop(p *Packet)
 }
 
 // A Program processes packets.
@@ -175,6 +180,7 @@ const (
 	BufferFull
 	HeadroomFull
 	LinkDown
+	Storming // the watchdog drops what is for the queue
 )
 
 // Manager is a traffic manager.
@@ -224,6 +230,7 @@ type port struct {
 	down     bool            // the link is
 	ready    bool            // is in Manager.ready
 	armed    bool            // an event at busyTil is scheduled
+	closed   uint8           // queues that take no packets: all if down, those that the watchdog closes
 	own      bool            // its queues have a buffer of their own
 	control  []*packet.Frame // PFC frames, before all queues
 
@@ -246,6 +253,9 @@ type rest struct {
 	drr    drr
 	pauses [Queues]pause
 	stats  Stats // except the counters of classes
+
+	storms   uint8 // queues in a storm
+	storming [Queues]storm
 }
 
 // class is one class of a port: the queue of the packets that leave by the
@@ -297,6 +307,10 @@ type ClassStats struct {
 	RxPackets, RxBytes, TxPackets, TxBytes, Drops uint64
 	PauseGot, PauseSent, ResumeGot, ResumeSent    uint64
 	PausedTime, PausingTime                       vtime.Time // of pauses that have ended
+	// Storms and Restored count storms that began and that ended, StormDrops the packets dropped
+	// in them, and StormSent those sent in them.
+	Storms, Restored, StormDrops, StormSent uint64
+	StormTime                               vtime.Time
 }
 
 // New returns a traffic manager. Attach must be called before any other method.
@@ -384,7 +398,12 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		}
 	}
 	lossless := in.protects(class)
-	cause := m.admit(o, in, &qu.depth, a, lossless, size)
+	cause := Queued
+	if o.closed&bit(q) != 0 {
+		cause = o.whyClosed(q)
+	} else {
+		cause = m.admit(o, in, &qu.depth, a, lossless, size)
+	}
 	if kept >= 0 && cause == HeadroomFull {
 		cause = Queued // it has its place
 	}
@@ -433,13 +452,22 @@ func bit(class int) uint8 { return 1 << (class & (Queues - 1)) }
 // protects reports whether PFC protects a class of an ingress port.
 func (l *limits) protects(class int) bool { return l.lossless&bit(class) != 0 }
 
+// whyClosed returns why a queue takes no packet.
+//
+//go:noinline
+func (o *port) whyClosed(q int) Cause {
+	if o.down {
+		return LinkDown
+	}
+	o.stats.Class[q].StormDrops++
+	return Storming
+}
+
 // admit returns Queued if there is room for a packet, or the reason why there
 // is none. d is the depth of its queue at port o, and a the account of its class at
 // port in.
 func (m *Manager) admit(o, in *port, d *Depth, a *account, lossless bool, size int64) Cause {
 	switch {
-	case o.down:
-		return LinkDown
 	case o.own:
 		return Queued
 	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
@@ -671,6 +699,10 @@ func (m *Manager) Stats(port int) Stats {
 		if a.pausing {
 			k.PausingTime += m.sched.Now() - o.pauses[c].pausing
 		}
+		if o.storms&bit(c) != 0 {
+			k.StormTime += m.sched.Now() - o.storming[c].begun
+			k.StormSent += a.txPackets - o.storming[c].sent
+		}
 	}
 	return s
 }
@@ -714,11 +746,18 @@ func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 	}
 	o.down = !up
 	now := m.sched.Now()
+	o.closed = 0
+	if !up {
+		o.closed = 1<<Queues - 1
+	}
 	running := m.running
 	m.running = true // or a RESUME would send what the queues still hold
 	for c := range Queues {
 		o.resume(c, now)
 		o.forget(c, now)
+		if o.storms&bit(c) != 0 {
+			o.endStorm(c, now)
+		}
 		for !up && o.class(c).head != nil {
 			p := o.dequeue(o.class(c), c, now)
 			o.stats.Class[c].Drops++

@@ -24,6 +24,8 @@ type bed struct {
 	sent    []frameSent
 	verdict func(*Packet) Verdict
 	back    []*Packet
+	storms  []string // that began and ended
+	dropped string   // tags of packets dropped in storms
 }
 
 type frameSent struct {
@@ -81,6 +83,14 @@ func (b *bed) Transmit(port int, f *packet.Frame, end vtime.Time) {
 
 func (b *bed) Reenter(p *Packet)    { b.back = append(b.back, p) }
 func (b *bed) Frames() *packet.Pool { return &b.pool }
+func (b *bed) Storm(port, class int, begins bool) {
+	b.storms = append(b.storms, fmt.Sprintf("%c%d.%d", map[bool]rune{true: '+', false: '-'}[begins], port, class))
+}
+func (b *bed) StormDrop(p *Packet) {
+	b.dropped += string(p.Frame.Data[:1])
+	b.pool.Put(p.Frame)
+	b.m.Put(p)
+}
 
 // queue queues a packet whose first byte is a tag, without sending.
 func (b *bed) queue(in, out, q, size int, tag byte) Cause {

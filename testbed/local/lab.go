@@ -178,6 +178,22 @@ func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
 	return out, nil
 }
 
+// watchdog returns the keys of the PFC watchdog that the topology gives.
+func (l *Lab) watchdog() map[string]any {
+	keys := map[string]any{}
+	w := &l.Plan.Topology.Switch.PFC.Watchdog
+	if w.Detection > 0 {
+		keys["detection"] = w.Detection.String()
+	}
+	if w.Restoration > 0 {
+		keys["restoration"] = w.Restoration.String()
+	}
+	if w.Action != "" {
+		keys["action"] = w.Action
+	}
+	return keys
+}
+
 // switchFile returns the configuration file of a softswitch.
 func (l *Lab) switchFile(s *Switch) []byte {
 	type port struct {
@@ -187,6 +203,8 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		Internal bool   `yaml:"internal,omitempty"`
 		Latency  string `yaml:"latency,omitempty"`
 		Own      bool   `yaml:"own_buffer,omitempty"`
+
+		Watchdog map[string]any `yaml:"watchdog,omitempty"`
 	}
 	type class struct {
 		DSCP  int `yaml:"dscp"`
@@ -195,7 +213,11 @@ func (l *Lab) switchFile(s *Switch) []byte {
 	t, m := l.Plan.Topology, l.Program.Manifest
 	var ports []port
 	for _, p := range s.Ports {
-		ports = append(ports, port{Number: p.Number, Link: "if:" + p.Interface, Rate: p.Rate.String()})
+		q := port{Number: p.Number, Link: "if:" + p.Interface, Rate: p.Rate.String()}
+		if t.Switch.PFC.Watchdog.Links != "" && !t.Watches(&t.Links[t.Nodes[s.Node].Ports[p.Number-1].Link]) {
+			q.Watchdog = map[string]any{"action": "off"}
+		}
+		ports = append(ports, q)
 	}
 	if m.RecirculationPort != 0 {
 		r := l.recirculation()
@@ -219,8 +241,8 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		for dscp := range 64 {
 			classify = append(classify, class{dscp, dscp >> 3})
 		}
-		// Processes react after a time that does not follow from the links:
-		// without a given headroom the whole buffer is headroom.
+		// Processes react after a time that does not follow from the links: the
+		// switch has a default for the headroom.
 		thresholds := map[string]any{"xoff": c.XOFF.String(), "xon": xon.String()}
 		if c.Alpha > 0 {
 			thresholds["alpha"] = c.Alpha
@@ -228,6 +250,9 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		pfc := map[string]any{"lossless": []int{manifest.LosslessClass}, "thresholds": thresholds, "classify": classify}
 		if m.Has("pfc") {
 			pfc["copy_to_pipeline"] = true // the program reads PFC frames
+		}
+		if w := l.watchdog(); len(w) > 0 {
+			pfc["watchdog"] = w
 		}
 		file["pfc"] = pfc
 	}

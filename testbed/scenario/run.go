@@ -137,6 +137,10 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	run.Scenario, run.Profile, run.Seed = c.scenario, c.Label, seed
 	run.Arm, run.Point, run.Stuck = c.Arm, c.Point, r.stuck
 	run.Lines, run.Rates = r.lines.done(), r.rates
+	for _, s := range lab.Storms() {
+		run.Remarks = append(run.Remarks, fmt.Sprintf("PFC watchdog: %s port %d class %d was in a storm %d times, for %v in total, of which %d are over; %d packets were dropped and %d sent meanwhile",
+			s.Switch, s.Port, s.Class, s.Storms, s.StormTime, s.Restored, s.StormDrops, s.StormSent))
+	}
 	if runErr != nil {
 		run.Partial = true
 		return run, cmp.Or(ctx.Err(), runErr)

@@ -223,7 +223,7 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	for i, p := range n.Ports {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{
 			Number: i + 1, Rate: t.Links[p.Link].Rate, Overhead: l.cfg.Hosts.Overhead, MAC: n.MAC,
-			PFC: thresholds(t, &t.Links[p.Link]),
+			PFC: thresholds(t, &t.Links[p.Link]), Watchdog: watchdog(t, &t.Links[p.Link]),
 		})
 	}
 	again := m.RecirculationPort
@@ -274,6 +274,41 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 		th.XOFF = t.Switch.Buffer // no queue is as long
 	}
 	return th
+}
+
+// watchdog returns the PFC watchdog of one port.
+func watchdog(t *topo.Topology, l *topo.Link) softswitch.Watchdog {
+	w := &t.Switch.PFC.Watchdog
+	if !t.Watches(l) || w.Detection == 0 {
+		return softswitch.Watchdog{}
+	}
+	return softswitch.Watchdog{Detection: w.Detection, Restoration: w.Restoration, Action: w.Action}
+}
+
+// A Storm is what the PFC watchdog of a switch has done at a port and class.
+type Storm struct {
+	Switch      string
+	Port, Class int
+	softswitch.ClassStats
+}
+
+// Storms returns the ports and classes with PFC storms, by switch and port.
+func (l *Lab) Storms() []Storm {
+	var list []Storm
+	for id, sw := range l.switches {
+		if sw == nil || l.cfg.Topology.Switch.PFC.Watchdog.Detection == 0 {
+			continue
+		}
+		n := &l.cfg.Topology.Nodes[id]
+		for p := range n.Ports {
+			for class, c := range sw.Port(p + 1).Class {
+				if c.Storms > 0 {
+					list = append(list, Storm{n.Name, p + 1, class, c})
+				}
+			}
+		}
+	}
+	return list
 }
 
 // classOfDSCP maps a DSCP to the class in its upper three bits: 26 to class 3, 48
