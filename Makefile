@@ -55,10 +55,10 @@ reproducible: ## two builds without C, in different folders and with nothing kep
 
 sbom: build ## what bin/pauseless is made of, for a release: bin/pauseless.spdx.json
 	$(GO) mod verify
-	$(GO) run ./internal/licence/sbom bin/pauseless >bin/pauseless.spdx.json
+	$(GO) run ./internal/licence/sbom bin/pauseless bin/pauseless.spdx.json
 
 vuln: ## known vulnerabilities in what is called; needs vuln.go.dev
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+	$(GO) tool govulncheck ./...
 
 .PHONY: playground
 PLAYGROUND = bin/playground
@@ -91,7 +91,7 @@ completions: build ## write shell completions to out/completions
 GORELEASER ?= goreleaser
 snapshot: ## build the files of a release into dist, without publishing them: GORELEASER=<goreleaser v2>
 	@if command -v $(GORELEASER) >/dev/null; then \
-		$(GORELEASER) release --snapshot --clean && dist/pauseless_linux_amd64_v1/pauseless --version && dpkg-deb -I dist/*_amd64.deb; \
+		$(GORELEASER) release --snapshot --clean --skip=sign && dist/pauseless_linux_amd64_v1/pauseless --version && dpkg-deb -I dist/*_amd64.deb; \
 	else echo "SKIP: goreleaser is not on PATH, and GORELEASER is not set"; fi
 
 golden: ## rewrite the golden files; read the diff before you commit it

@@ -158,9 +158,23 @@ func (g *generator) section(b *block, name string, data any) (string, bool, erro
 	if t.Lookup(name) == nil {
 		return "", false, nil
 	}
-	var w strings.Builder
+	var w section
 	err := t.ExecuteTemplate(&w, name, data)
 	return w.String(), true, err
+}
+
+// maxSection is the greatest size of a section's text in bytes. Loops in loops can
+// write any amount.
+const maxSection = 4 << 20
+
+// section is the text that a template writes.
+type section struct{ strings.Builder }
+
+func (s *section) Write(p []byte) (int, error) {
+	if s.Len()+len(p) > maxSection {
+		return 0, fmt.Errorf("it writes more than %d MB; does a range repeat another one?", maxSection>>20)
+	}
+	return s.Builder.Write(p)
 }
 
 // join returns the sections of that name of all blocks.

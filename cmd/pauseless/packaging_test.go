@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,22 @@ func TestReleaseConfiguration(t *testing.T) {
 	}
 }
 
+// exactImage is an image with a version of three numbers, and perhaps a digest.
+var exactImage = regexp.MustCompile(`^[a-z/]+:v?\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?$`)
+
+// Images that others make have exact versions.
+func TestDockerfile(t *testing.T) {
+	text, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(string(text), -1) {
+		if m[1] != "scratch" && !exactImage.MatchString(m[1]) {
+			t.Errorf("image %q has no exact version", m[1])
+		}
+	}
+}
+
 // The compose file has valid command lines and a valid topology, and publishes
 // ports on loopback only. The controller's command line had the topology as a flag
 // of ctl, and so ended at once.
@@ -39,6 +56,7 @@ func TestComposeFile(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
 			Build   string
+			Image   string
 			Command []string
 			Ports   []string
 		}
@@ -54,7 +72,15 @@ func TestComposeFile(t *testing.T) {
 			}
 		}
 		if s.Build == "" {
+			if !exactImage.MatchString(s.Image) {
+				t.Errorf("%s: image %q has no exact version", name, s.Image)
+			}
 			continue
+		}
+		for _, arg := range s.Command {
+			if strings.Contains(arg, "0.0.0.0") {
+				t.Errorf("%s listens on %s, for all networks and without TLS", name, arg)
+			}
 		}
 		ours++
 		cmd, rest, err := newRootCmd().Find(s.Command)

@@ -186,7 +186,7 @@ func (f *File) put(n *yaml.Node, path []string, value, at *yaml.Node, isLiteral 
 	case yaml.SequenceNode:
 		i, err := strconv.Atoi(key)
 		if err != nil || i < 0 || i >= len(n.Content) {
-			f.list.Errorf(f.pos(at), CodeKey, "%q is not an index of this list of %d elements, which are numbered from 0", key, len(n.Content))
+			f.errorf(f.pos(at), CodeKey, "%q is not an index of this list of %d elements, which are numbered from 0", key, len(n.Content))
 			return n
 		}
 		c := shallow(n)

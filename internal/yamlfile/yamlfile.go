@@ -140,14 +140,34 @@ func (f *File) Err() error { return f.list.Err() }
 // the longest part of the path that the file has. If the value could not be
 // decoded, it has an error already, and Errorf adds none.
 func (f *File) Errorf(path, format string, args ...any) {
+	if f.full() {
+		return
+	}
 	pos := f.Pos(path)
 	for _, d := range f.list {
 		if d.Pos == pos && d.Code == CodeValue {
 			return
 		}
 	}
-	f.list.Errorf(pos, CodeInvalid, format, args...)
+	f.errorf(pos, CodeInvalid, format, args...)
 }
+
+// maxErrors is the greatest number of errors of a file that are reported. Each is
+// compared with all others, and a file may have as many as it has bytes.
+const maxErrors = 200
+
+// errorf adds an error, unless there are too many.
+func (f *File) errorf(pos diag.Pos, code diag.Code, format string, args ...any) {
+	switch {
+	case len(f.list) < maxErrors:
+		f.list.Errorf(pos, code, format, args...)
+	case len(f.list) == maxErrors:
+		f.list.Errorf(pos, CodeInvalid, "the file has more than %d errors; those after this line are not shown", maxErrors)
+	}
+}
+
+// full reports whether further errors are not shown, so that decoding can end.
+func (f *File) full() bool { return len(f.list) > maxErrors }
 
 // Pos returns the position of the value at path, as Errorf finds it.
 func (f *File) Pos(path string) diag.Pos {
@@ -218,7 +238,7 @@ func (f *File) decode(n *yaml.Node, v reflect.Value, path string, depth int) {
 		return
 	}
 	if depth > maxDepth {
-		f.list.Errorf(f.pos(n), CodeValue, "nested more than %d deep", maxDepth)
+		f.errorf(f.pos(n), CodeValue, "nested more than %d deep", maxDepth)
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -234,7 +254,7 @@ func (f *File) decode(n *yaml.Node, v reflect.Value, path string, depth int) {
 		if n.Kind != yaml.ScalarNode {
 			f.want(n, path, "one value")
 		} else if err := u.UnmarshalText([]byte(n.Value)); err != nil {
-			f.list.Errorf(f.pos(n), CodeValue, "%s%v", prefix(path), err)
+			f.errorf(f.pos(n), CodeValue, "%s%v", prefix(path), err)
 		}
 		return
 	}
@@ -278,14 +298,14 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 			if hint == "" {
 				hint = "; known here: " + strings.Join(names, ", ")
 			}
-			f.list.Errorf(f.pos(key), CodeKey, "%sunknown key %q%s", prefix(path), key.Value, hint)
+			f.errorf(f.pos(key), CodeKey, "%sunknown key %q%s", prefix(path), key.Value, hint)
 			return
 		}
 		before := len(f.list)
 		f.decode(value, to.Value, join(path, key.Value), depth+1)
 		if len(f.list) == before {
 			if text := outOfLimits(key.Value, to.Value, to.limits); text != "" {
-				f.list.Errorf(f.pos(value), CodeValue, "%s", text)
+				f.errorf(f.pos(value), CodeValue, "%s", text)
 			}
 		}
 	})
@@ -379,14 +399,14 @@ func collectFields(v reflect.Value, fields map[string]field, names *[]string) {
 // twice, and skips them.
 func (f *File) eachPair(n *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := make(map[string]int)
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !f.full(); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
-			f.list.Errorf(f.pos(key), CodeKey, "a key must be a plain word")
+			f.errorf(f.pos(key), CodeKey, "a key must be a plain word")
 			continue
 		}
 		if line, ok := seen[key.Value]; ok {
-			f.list.Errorf(f.pos(key), CodeKey, "key %q is given twice, first in line %d", key.Value, line)
+			f.errorf(f.pos(key), CodeKey, "key %q is given twice, first in line %d", key.Value, line)
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -401,6 +421,9 @@ func (f *File) decodeSlice(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 	s := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, c := range n.Content {
+		if f.full() {
+			return
+		}
 		f.decode(c, s.Index(i), join(path, strconv.Itoa(i)), depth+1)
 	}
 	v.Set(s)
@@ -475,7 +498,7 @@ func (f *File) want(n *yaml.Node, path, what string) {
 	case yaml.SequenceNode:
 		got = "a list"
 	}
-	f.list.Errorf(f.pos(n), CodeValue, "%swant %s, not %s", prefix(path), what, got)
+	f.errorf(f.pos(n), CodeValue, "%swant %s, not %s", prefix(path), what, got)
 }
 
 func prefix(path string) string {

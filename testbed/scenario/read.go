@@ -241,13 +241,23 @@ func valueOf(text string, a *result.Axis) result.Value {
 	return v
 }
 
+// maxSeeds is the greatest number of seeds that a file may list.
+const maxSeeds = 100_000
+
 func (r *reader) seeds() {
 	s := r.s
 	if len(s.Seeds) == 0 {
 		r.f.Errorf("seeds", "no seeds")
 	}
+	if len(s.Seeds) > maxSeeds {
+		r.f.Errorf("seeds", "%d seeds, more than %d", len(s.Seeds), maxSeeds)
+		return
+	}
+	seen := make(map[uint64]bool)
 	for i, seed := range s.Seeds {
-		if slices.Contains(s.Seeds[:i], seed) {
+		if twice := seen[seed]; !twice {
+			seen[seed] = true
+		} else {
 			r.f.Errorf(fmt.Sprintf("seeds.%d", i), "seed %d is given twice; both runs would be the same", seed)
 		}
 	}
@@ -493,6 +503,10 @@ func (c *Case) check(f *yamlfile.File) {
 	switch {
 	case c.Until <= 0:
 		f.Errorf("until", "until is %v, must be above zero", c.Until)
+	case c.Sample < 0 || c.Sample > 0 && c.Until/c.Sample > maxSamples:
+		f.Errorf("sample", "sample is %v, must be from zero, for none, and have at most %d points until %v: make it at least %v", c.Sample, int64(maxSamples), c.Until, (c.Until+maxSamples-1)/maxSamples)
+	case c.Watch.Every < 0 || c.Watch.Every > 0 && c.Until/c.Watch.Every > maxSamples:
+		f.Errorf("watch.every", "every is %v, must be from zero, for the end only, and have at most %d points until %v: make it at least %v", c.Watch.Every, int64(maxSamples), c.Until, (c.Until+maxSamples-1)/maxSamples)
 	case c.Warmup < 0 || c.Warmup >= c.Until:
 		f.Errorf("warmup", "warmup is %v, must be from zero to until, %v", c.Warmup, c.Until)
 	case c.Warmup > 0 && !c.Open():
@@ -501,6 +515,13 @@ func (c *Case) check(f *yamlfile.File) {
 		f.Errorf("measure", "warmup and measure end at %v, after until, %v", c.Warmup+c.Measure.Time, c.Until)
 	}
 }
+
+// maxSamples is the greatest number of points of a time line until the latest end of a
+// run, and maxLinePoints that of the points of all time lines that a run has made.
+const (
+	maxSamples    = 10_000_000
+	maxLinePoints = 1 << 26
+)
 
 // claims checks the claims and fills in what they leave out.
 func (r *reader) claims(given []arm) {

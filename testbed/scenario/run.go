@@ -186,6 +186,7 @@ func (r *runner) loop(ctx context.Context) error {
 		watch = 0
 	}
 	nextSample, nextWatch, nextFeed := after(0, sample), after(0, watch), vtime.Time(0)
+	points := 0
 	edges := [2]vtime.Time{tr.window.from, tr.window.until}
 	r.moves.wait = stuckAfter(&r.lab.Hosts)
 	reroutes := c.Reroutes
@@ -236,6 +237,9 @@ func (r *runner) loop(ctx context.Context) error {
 		if f.Now() == nextSample {
 			r.lines.sample(r.lab)
 			r.sampleRates()
+			if points += len(r.lines.egress) + len(r.lines.ingress) + len(r.rates); points > maxLinePoints {
+				return fmt.Errorf("the time lines have more than %d points at %v; make sample longer than %v, or until earlier", maxLinePoints, f.Now(), sample)
+			}
 			nextSample = after(nextSample, sample)
 		}
 		if f.Now() == nextWatch {

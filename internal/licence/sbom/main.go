@@ -4,7 +4,7 @@
 // build information in it: SPDX 2.3 in JSON, with the modules' versions and
 // checksums.
 //
-//	go run ./internal/licence/sbom bin/pauseless >bin/pauseless.spdx.json
+//	go run ./internal/licence/sbom bin/pauseless bin/pauseless.spdx.json
 package main
 
 import (
@@ -14,9 +14,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"github.com/pauseless/pauseless/internal/outfile"
 )
 
 type pkg struct {
@@ -47,15 +50,17 @@ type relation struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM >PROGRAM.spdx.json")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM PROGRAM.spdx.json")
 		os.Exit(2)
 	}
 	doc, err := document(os.Args[1])
 	if err == nil {
-		enc := json.NewEncoder(os.Stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(doc)
+		err = outfile.With(os.Args[2], 0o666, func(w io.Writer) error {
+			enc := json.NewEncoder(w)
+			enc.SetIndent("", "  ")
+			return enc.Encode(doc)
+		})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
