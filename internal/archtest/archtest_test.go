@@ -203,6 +203,7 @@ var readers = map[string]string{
 	"cmd/pauseless/exp.go":                        "an outcome: result limits it",
 	"cmd/pauseless/ctl_entries.go":                "limited by infile.Lines",
 	"cmd/pauseless/deploy_capture.go":             "limited by infile.Limit",
+	"internal/infile/json.go":                     "is this place",
 	"softswitch/port/pcap.go":                     "frame by frame, each of which is limited",
 	"softswitch/stf/simpleswitch/simpleswitch.go": "the log of a child, and the kernel",
 	"testbed/exp/plan.go":                         "this executable",
