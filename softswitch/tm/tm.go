@@ -404,8 +404,13 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	} else {
 		cause = m.admit(o, in, &qu.depth, a, lossless, size)
 	}
-	if kept >= 0 && cause == HeadroomFull {
+	switch {
+	case kept >= 0 && cause == HeadroomFull:
 		cause = Queued // it has its place
+	case cause == BufferFull && !lossless && m.cfg.Lossless&bit(class) != 0 && m.used+size <= m.cfg.Size:
+		// A port without a link, such as that of recirculation on a Tofino, pauses no
+		// sender, and has no headroom. Its lossless packets may use that of other ports.
+		cause = Queued
 	}
 	charged := cause == Queued && !o.own
 	if charged {

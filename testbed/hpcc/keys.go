@@ -367,7 +367,7 @@ func init() {
 
 		"CC_MODE":             one(func(p *configParser) { p.c.Hosts.CC.Algorithm = p.mode(ccModes) }),
 		"LB_MODE":             one(func(p *configParser) { p.conweave = true; p.c.Profile = p.mode(lbModes) }),
-		"PACKET_PAYLOAD_SIZE": one(func(p *configParser) { p.c.Hosts.MTU = int(p.int(0, 64, 9000)) }),
+		"PACKET_PAYLOAD_SIZE": one(func(p *configParser) { p.c.Hosts.MTU = int(p.int(0, 64, roce.MaxMTU)) }),
 		"L2_CHUNK_SIZE":       one(func(p *configParser) { p.int(0, 0, math.MaxUint32) }),
 		"L2_ACK_INTERVAL": one(func(p *configParser) {
 			if p.ackBytes = p.int(0, 0, math.MaxUint32); p.ackBytes == 0 {
