@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type hostFlags struct {
 	topology, name, iface, flows string
 	algorithm, recovery          string
+	mtu                          int
 	scale, epoch                 int64
 	limit, linger                time.Duration
 	output                       string
@@ -55,6 +57,7 @@ in the namespaces of deploy netns.`,
 	fl.StringVar(&f.flows, "flows", "", "flow file, the same for all hosts")
 	fl.StringVar(&f.algorithm, "cc", "dcqcn", "congestion control: "+strings.Join(cc.Algorithms(), ", "))
 	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "handling of lost and early packets: go-back-n, slow-restart, irn, out-of-order or tcp")
+	fl.IntVar(&f.mtu, "mtu", 0, "payload bytes of a full packet, the same for all hosts (default: what the interface's MTU leaves)")
 	fl.Int64Var(&f.scale, "scale", 1, "factor by which the interface is slower than the topology says")
 	fl.Int64Var(&f.epoch, "epoch", 0, "real time at which flows' time 0 is, in Unix nanoseconds, the same for all hosts (default: now)")
 	fl.DurationVar(&f.limit, "for", 0, "stop after this real time even if flows are left (default: never)")
@@ -132,6 +135,7 @@ func (f *hostFlags) config() (*wire.Config, error) {
 	cfg := &wire.Config{
 		Topology: t, Host: n.ID, Hosts: roce.Defaults(), Flows: flows, Scale: f.scale, Epoch: time.Now(), Linger: f.linger,
 	}
+	cfg.Hosts.MTU = cmp.Or(f.mtu, roce.Defaults().MTU) // checked below
 	cfg.Hosts.CC.Algorithm = f.algorithm
 	cfg.Hosts.Recovery = roce.Recovery(f.recovery)
 	if f.epoch > 0 {
@@ -141,5 +145,6 @@ func (f *hostFlags) config() (*wire.Config, error) {
 	if path, err := cfg.Hosts.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	cfg.Hosts.MTU = f.mtu
 	return cfg, nil
 }

@@ -116,8 +116,8 @@ func Defaults() Config {
 // a file, or "".
 func (c *Config) Check() (path string, err error) {
 	switch {
-	case c.MTU < 64 || c.MTU > MaxMTU:
-		return "mtu", fmt.Errorf("mtu is %d, must be from 64 to %d", c.MTU, MaxMTU)
+	case c.MTU < MinMTU || c.MTU > MaxMTU:
+		return "mtu", fmt.Errorf("mtu is %d, must be from %d to %d", c.MTU, MinMTU, MaxMTU)
 	case c.Overhead < -20 || c.Overhead > 100:
 		return "overhead", fmt.Errorf("overhead is %d, must be from -20 to 100", c.Overhead)
 	case c.Recovery.check() != nil:
@@ -163,9 +163,16 @@ func DSCP(class uint8) uint8 {
 	return class << 3
 }
 
-// MaxMTU is the largest Config.MTU, in bytes: switches carry frames of up to 9216 bytes
-// and more.
-const MaxMTU = 9216
+// MostHeaders is the greatest length in bytes of what precedes and follows the payload
+// in a packet, after the Ethernet header: with a tag and telemetry.
+const MostHeaders = DataOverhead - packet.EthernetLen + packet.TagLen + packet.INTLen
+
+// MinMTU and MaxMTU are the limits of Config.MTU, in bytes: switches carry frames of
+// up to 9216 bytes and more.
+const (
+	MinMTU = 64
+	MaxMTU = 9216
+)
 
 // Sizes of frames in bytes, without preamble, frame check sequence, tag and
 // telemetry.

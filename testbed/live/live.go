@@ -20,6 +20,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -71,7 +72,9 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 	var runs []*result.Run
 	said := ""
 	for _, c := range s.Cases() {
-		plan, err := local.New(c.Net(), o.Local)
+		of := o.Local
+		of.Packet = c.Hosts.MTU + roce.MostHeaders
+		plan, err := local.New(c.Net(), of)
 		if err != nil {
 			return runs, err
 		}

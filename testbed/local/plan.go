@@ -6,6 +6,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -47,6 +48,9 @@ type Options struct {
 	// each further switch has the next. Zero means 9559 and 9090. The port of a
 	// softswitch's metrics is that of P4Runtime plus metricsAbove.
 	GRPC, Thrift int
+	// Packet is the length in bytes of the longest packet of hosts, after the Ethernet
+	// header; zero if it is not known.
+	Packet int
 	// Prefix is the prefix of the names of the switches' interfaces.
 	Prefix string
 }
@@ -59,8 +63,11 @@ type Plan struct {
 	// Scaled is the network that is built: all rates divided by Scale, all
 	// delays multiplied by it. The bandwidth-delay products, and so all
 	// thresholds in bytes, stay the same.
-	Scaled   *topo.Topology
-	Scale    int64
+	Scaled *topo.Topology
+	Scale  int64
+	// HostMTU is the MTU of the hosts' interfaces in bytes: switch.mtu of the topology
+	// or, if it has none, Ethernet's or more if hosts send longer packets.
+	HostMTU  int
 	Switches []Switch
 	Hosts    []Host
 }
@@ -100,11 +107,15 @@ const metricsAbove = 1000
 // maxInterface is the maximum length of an interface's name in Linux.
 const maxInterface = 15
 
-// SwitchMTU is the MTU of links between switches, in bytes: Ethernet's 1500 and
-// room for the headers that switches add. It is small because frames that arrive
-// while simple_switch_grpc has no processor wait in a ring of libpcap, 2 MB in
-// slots of one MTU: 1237 slots, and 231 with an MTU of 9000.
-const SwitchMTU = 1600
+// EthernetMTU is Ethernet's standard MTU in bytes, that of hosts whose packets are not
+// longer. It is small because frames that arrive while simple_switch_grpc has no
+// processor wait in a ring of libpcap, 2 MB in slots of one MTU: 1237 slots, and 231
+// with an MTU of 9000.
+const EthernetMTU = 1500
+
+// SwitchMTU returns the MTU of links between switches, in bytes: there is room for the
+// headers that switches add.
+func (p *Plan) SwitchMTU() int { return p.HostMTU + 100 }
 
 // HostInterface is the name of a host's interface.
 const HostInterface = "eth0"
@@ -123,7 +134,10 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 	}
 	given := *t
 	given.Nodes = slices.Clone(t.Nodes)
-	p := &Plan{Kind: o.Kind, Topology: &given}
+	p := &Plan{Kind: o.Kind, Topology: &given, HostMTU: cmp.Or(t.Switch.MTU, max(EthernetMTU, o.Packet))}
+	if o.Packet > p.HostMTU {
+		return nil, fmt.Errorf("hosts send packets of up to %d bytes, and switch.mtu of the network is %d: lower hosts.mtu, or raise switch.mtu", o.Packet, p.HostMTU)
+	}
 	if err := p.scale(o.PacketRate); err != nil {
 		return nil, err
 	}

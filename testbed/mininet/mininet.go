@@ -67,8 +67,9 @@ func Script(c Config) ([]byte, error) {
 		Switches []switchLine
 		Hosts    []hostLine
 		Links    []linkLine
-		MTU      int
-	}{Config: c, Scale: c.Plan.ScaleText(), MTU: local.SwitchMTU}
+		MTU      int // of interfaces of switches
+		HostMTU  int
+	}{Config: c, Scale: c.Plan.ScaleText(), MTU: c.Plan.SwitchMTU(), HostMTU: c.Plan.HostMTU}
 	t := c.Plan.Topology
 	for i := range c.Plan.Switches {
 		s := &c.Plan.Switches[i]

@@ -21,9 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostMTU is Ethernet's standard MTU in bytes.
-const hostMTU = 1500
-
 // Possible returns nil if networks can be built here, otherwise the reason.
 var Possible = sync.OnceValue(func() error {
 	if os.Geteuid() != 0 {
@@ -92,14 +89,14 @@ func quietIPv6(iface string) {
 }
 
 // joinSwitches makes a veth pair between two switches.
-func joinSwitches(a, b string) error {
+func joinSwitches(a, b string, mtu int) error {
 	if err := checkFree(a); err != nil {
 		return err
 	}
 	if err := checkFree(b); err != nil {
 		return err
 	}
-	v := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a, MTU: local.SwitchMTU}, PeerName: b, PeerMTU: local.SwitchMTU}
+	v := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a, MTU: mtu}, PeerName: b, PeerMTU: uint32(mtu)}
 	if err := netlink.LinkAdd(v); err != nil {
 		return fmt.Errorf("veth pair %s–%s: %w", a, b, err)
 	}
@@ -163,7 +160,7 @@ func AwaitCarrier(name string) error {
 // joinHost makes a veth pair from a switch's interface to eth0 of a host's
 // namespace, and sets the host's addresses. Switches do not support ARP, so each
 // host has permanent neighbour entries for all others.
-func joinHost(namespace string, h local.Host, all []local.Host) error {
+func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 	if err := checkFree(h.Switch); err != nil {
 		return err
 	}
@@ -173,8 +170,8 @@ func joinHost(namespace string, h local.Host, all []local.Host) error {
 	}
 	defer ns.Close()
 	v := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: h.Switch, MTU: local.SwitchMTU},
-		PeerName:  local.HostInterface, PeerMTU: hostMTU, PeerHardwareAddr: net.HardwareAddr(h.MAC[:]), PeerNamespace: netlink.NsFd(ns),
+		LinkAttrs: netlink.LinkAttrs{Name: h.Switch, MTU: plan.SwitchMTU()},
+		PeerName:  local.HostInterface, PeerMTU: uint32(plan.HostMTU), PeerHardwareAddr: net.HardwareAddr(h.MAC[:]), PeerNamespace: netlink.NsFd(ns),
 	}
 	if err := netlink.LinkAdd(v); err != nil {
 		return fmt.Errorf("veth pair %s–%s: %w", h.Switch, h.Name, err)
@@ -197,7 +194,7 @@ func joinHost(namespace string, h local.Host, all []local.Host) error {
 		if err := netlink.LinkSetUp(l); err != nil {
 			return err
 		}
-		for _, other := range all {
+		for _, other := range plan.Hosts {
 			if other.Name == h.Name {
 				continue
 			}

@@ -82,7 +82,7 @@ func (n *Network) links(ctx context.Context) error {
 		if err := n.make("netns", ns, func() error { return makeNamespace(ns) }); err != nil {
 			return err
 		}
-		if err := n.make("link", h.Switch, func() error { return joinHost(ns, h, n.Plan.Hosts) }); err != nil {
+		if err := n.make("link", h.Switch, func() error { return joinHost(ns, h, n.Plan) }); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (n *Network) links(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := n.make("link", p.Interface, func() error { return joinSwitches(p.Interface, p.Peer) }); err != nil {
+			if err := n.make("link", p.Interface, func() error { return joinSwitches(p.Interface, p.Peer, n.Plan.SwitchMTU()) }); err != nil {
 				return err
 			}
 		}

@@ -21,7 +21,8 @@ import (
 type Config struct {
 	Topology *topo.Topology
 	Host     int // index in Topology.Nodes
-	Hosts    roce.Config
+	// Hosts with MTU zero fill the MTU of the port. All hosts need the same.
+	Hosts roce.Config
 	// Flows are the flows of all hosts. The host sends and receives its own;
 	// the numbers of queue pairs follow from the whole list.
 	Flows []fabric.Flow
@@ -39,6 +40,27 @@ type Config struct {
 	// the hosts of one process end together.
 	Finished func()
 	Stay     <-chan struct{}
+}
+
+// fit sets the hosts' MTU to what that of the port leaves if it is zero, and returns an
+// error if their packets are longer than the port carries.
+func (c *Config) fit(mtu int) error {
+	frame, err := c.Hosts.LargestFrame()
+	if err != nil {
+		return err
+	}
+	headers := frame - packet.EthernetLen - c.Hosts.MTU
+	switch {
+	case c.Hosts.MTU == 0 && mtu == 0:
+		c.Hosts.MTU = roce.Defaults().MTU
+	case c.Hosts.MTU == 0:
+		if c.Hosts.MTU = min(mtu-headers, roce.MaxMTU); c.Hosts.MTU < roce.MinMTU {
+			return fmt.Errorf("the interface's MTU is %d, too small for RoCEv2 packets with %d bytes of headers: raise it", mtu, headers)
+		}
+	case mtu > 0 && c.Hosts.MTU+headers > mtu:
+		return fmt.Errorf("packets have up to %d bytes, and the interface's MTU is %d: set the hosts' mtu to at most %d, or raise the MTU: ip link set INTERFACE mtu %d", c.Hosts.MTU+headers, mtu, mtu-headers, c.Hosts.MTU+headers)
+	}
+	return nil
 }
 
 // linger returns the wall time without a frame after which the host ends.
@@ -113,6 +135,9 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 	self := &cfg.Topology.Nodes[cfg.Host]
 	if cfg.Scale < 1 {
 		return nil, fmt.Errorf("scale is %d, must be at least 1", cfg.Scale)
+	}
+	if err := cfg.fit(port.MTU()); err != nil {
+		return nil, err
 	}
 	if _, err := cfg.Hosts.Check(); err != nil {
 		return nil, err

@@ -22,6 +22,8 @@ type Port interface {
 	// Frames returns the channel of received frames, which ends with the port.
 	Frames() <-chan []byte
 	Close() error
+	// MTU returns the MTU of the port in bytes; zero if it has none.
+	MTU() int
 }
 
 // loop is the roce.Network of one host. Time is the wall time since the epoch

@@ -20,6 +20,7 @@ import (
 // for RoCEv2 hosts.
 type rawPort struct {
 	fd      int
+	mtu     int
 	frames  chan []byte
 	sockets []*net.UDPConn // see occupy
 	stop    chan struct{}
@@ -48,7 +49,7 @@ func Open(name string) (Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", name, os.NewSyscallError("socket", err))
 	}
-	p := &rawPort{fd: fd, frames: make(chan []byte, 4096), stop: make(chan struct{})}
+	p := &rawPort{fd: fd, mtu: ifi.MTU, frames: make(chan []byte, 4096), stop: make(chan struct{})}
 	// A receive buffer above net.core.rmem_max needs CAP_NET_ADMIN.
 	const room = 8 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) != nil {
@@ -68,6 +69,9 @@ func Open(name string) (Port, error) {
 	go p.read()
 	return p, nil
 }
+
+// MTU returns that of the interface when the port was opened.
+func (p *rawPort) MTU() int { return p.mtu }
 
 func htons(v uint16) uint16 { return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)}) }
 

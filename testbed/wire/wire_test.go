@@ -22,6 +22,7 @@ import (
 
 // cable is one end of a cable in memory.
 type cable struct {
+	mtu  int // zero: any
 	in   chan []byte
 	peer *cable
 	lose func(frame []byte) bool
@@ -47,6 +48,7 @@ func (c *cable) Send(frame []byte) error {
 	return nil
 }
 
+func (c *cable) MTU() int              { return c.mtu }
 func (c *cable) Frames() <-chan []byte { return c.in }
 
 func (c *cable) Close() error {
@@ -194,6 +196,30 @@ func TestConfigurationIsChecked(t *testing.T) {
 		change(&cfg)
 		if _, err := Run(context.Background(), cfg, a); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Hosts fill the packets that their interface carries, and do not send longer ones.
+func TestHostsTakeTheMTUOfTheInterface(t *testing.T) {
+	for _, c := range []struct {
+		mtu, iface, want int
+		algorithm, err   string
+	}{
+		{0, 1500, 1456, "none", ""}, {0, 9000, 8956, "none", ""}, {0, 1500, 1414, "hpcc", ""}, {0, 65536, roce.MaxMTU, "none", ""},
+		{0, 0, 1000, "none", ""}, {1000, 1500, 1000, "none", ""}, {1456, 1500, 1456, "none", ""},
+		{4096, 1500, 0, "none", "packets have up to 4140 bytes, and the interface's MTU is 1500: set the hosts' mtu to at most 1456"},
+		{0, 100, 0, "none", "too small for RoCEv2 packets"},
+	} {
+		cfg := Config{Hosts: roce.Defaults()}
+		cfg.Hosts.MTU, cfg.Hosts.CC.Algorithm = c.mtu, c.algorithm
+		err := cfg.fit(c.iface)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("mtu %d on %d: got %v, want %q", c.mtu, c.iface, err, c.err)
+			}
+		} else if err != nil || cfg.Hosts.MTU != c.want {
+			t.Errorf("mtu %d on %d: %d, %v; want %d", c.mtu, c.iface, cfg.Hosts.MTU, err, c.want)
 		}
 	}
 }
