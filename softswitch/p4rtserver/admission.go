@@ -88,7 +88,7 @@ func peerOf(ctx context.Context) string {
 	return ""
 }
 
-// codec is protobuf's codec, but it leaves large messages to decode.
+// codec is protobuf's codec, but it leaves large messages to complete.
 type codec struct {
 	encoding.CodecV2
 	a *admission
@@ -103,7 +103,7 @@ const (
 	small     = 1 << 16
 )
 
-// Unmarshal decodes small messages. It keeps large ones for decode, which knows whose
+// Unmarshal decodes small messages. It keeps large ones for complete, which knows whose
 // they are.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	n := data.Len()
@@ -125,9 +125,9 @@ type message struct {
 	bytes int64
 }
 
-// decode decodes a message that Unmarshal has kept. It waits for memory, of which
+// complete decodes a message that Unmarshal has kept. It waits for memory, of which
 // others leave half to primaries, and takes a turn of the sender's kind.
-func (a *admission) decode(ctx context.Context, v any) error {
+func (a *admission) complete(ctx context.Context, v any) error {
 	h, ok := a.held.Load(v)
 	if !ok {
 		return nil
@@ -159,12 +159,12 @@ func (a *admission) decode(ctx context.Context, v any) error {
 		stop()
 		if err := ctx.Err(); err != nil {
 			a.mu.Unlock()
-			t.begin()
+			t.enter()
 			return status.FromContextError(err).Err()
 		}
 		a.free -= n
 		a.mu.Unlock()
-		t.begin()
+		t.enter()
 	} else {
 		a.free -= n
 		a.mu.Unlock()
@@ -219,7 +219,7 @@ type received struct {
 func (r *received) RecvMsg(m any) error {
 	err := r.ServerStream.RecvMsg(m)
 	if err == nil {
-		err = r.a.decode(r.Context(), m)
+		err = r.a.complete(r.Context(), m)
 	}
 	r.swap(m)
 	return err

@@ -69,7 +69,7 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 			defer s.admit.release(req)
 			defer ended(cfg, log, info.FullMethod, time.Now(), &err)
-			if err := s.admit.decode(ctx, req); err != nil {
+			if err := s.admit.complete(ctx, req); err != nil {
 				return nil, err
 			}
 			if cfg.Wrap != nil {

@@ -64,7 +64,7 @@ func (s *Server) gather(ctx context.Context, q *p4v1.ReadRequest, a *answer) err
 	var r *reading
 	if err == nil {
 		r = d.reading(ctx, a.add)
-		r.snap, r.turn = d.open(), turn
+		r.snap, r.rest = d.open(), turn.yield
 	}
 	s.writes.Unlock()
 	if err != nil {

@@ -25,7 +25,9 @@ type reading struct {
 	d    *device   // its changing parts are read only in pieces
 	view *device   // d without what writes change, for parsing and formatting
 	snap *snapshot // nil: nothing writes meanwhile, no lock is needed
-	turn *turn
+	// rest is called before each piece, without a lock, if snap is not nil. It lets other
+	// calls have their turn, and returns an error if the read is to end.
+	rest func(context.Context) error
 	emit func(*p4v1.Entity) error
 	// now is the switch's time in the last piece.
 	now vtime.Time
@@ -49,7 +51,7 @@ func (r *reading) piece(data bool, f func()) error {
 		f()
 		return nil
 	}
-	if err := r.turn.yield(r.ctx); err != nil {
+	if err := r.rest(r.ctx); err != nil {
 		return err
 	}
 	s := r.d.s

@@ -127,7 +127,7 @@ type turn struct {
 // turnTime is how long a long call runs before others have a turn.
 const turnTime = 2 * time.Millisecond
 
-func (t *turn) begin() {
+func (t *turn) enter() {
 	t.places <- struct{}{}
 	t.start = time.Now()
 }
@@ -153,7 +153,7 @@ func (t *turn) yield(ctx context.Context) error {
 	}
 	t.end()
 	err := t.pace.wait(ctx)
-	t.begin() // for end
+	t.enter() // for end
 	return err
 }
 
@@ -167,7 +167,7 @@ func (s *Server) paced(ctx context.Context) (*turn, error) {
 	if err := t.pace.wait(ctx); err != nil {
 		return nil, err
 	}
-	t.begin()
+	t.enter()
 	return t, nil
 }
 
