@@ -13,10 +13,24 @@ import (
 // condition evaluates the expression of an #if or #elif.
 func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 	list := p.restOfLine(in, 0)
-	// The operand of "defined" is not expanded.
+	// The operand of "defined" is not expanded, nor is a file's name.
 	var kept []syntax.Token
 	for i := 0; i < len(list); i++ {
 		t := list[i]
+		if t.Text == "__has_include" {
+			k, ok := p.hasInclude(in, list[i+1:])
+			if !ok {
+				p.rep.Errorf(t.Pos, CodeDirective, "__has_include needs (\"file\") or (<file>)")
+				return false
+			}
+			value := "0"
+			if k > 0 {
+				value = "1"
+			}
+			i += max(k, -k)
+			kept = append(kept, syntax.Token{Kind: syntax.Integer, Pos: t.Pos, End: t.End, Text: value})
+			continue
+		}
 		if t.Text != "defined" {
 			kept = append(kept, t)
 			continue
@@ -31,7 +45,7 @@ func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 			return false
 		}
 		value := "0"
-		if p.macros[list[i].Text] != nil {
+		if p.isDefined(list[i].Text) {
 			value = "1"
 		}
 		if paren {
@@ -44,7 +58,7 @@ func (p *preprocessor) condition(in *input, pos source.Pos) bool {
 		kept = append(kept, syntax.Token{Kind: syntax.Integer, Pos: t.Pos, End: t.End, Text: value})
 	}
 	e := &evaluator{p: p, list: p.expandList(kept), pos: pos}
-	v := e.ternary()
+	v := e.comma()
 	if !e.failed && e.at < len(e.list) {
 		e.fail("unexpected %s in the condition", e.list[e.at].Source())
 	}
@@ -89,6 +103,16 @@ func (e *evaluator) peek() syntax.Kind {
 		return e.list[e.at].Kind
 	}
 	return syntax.EOF
+}
+
+// comma returns the last of expressions separated by commas, as GNU cpp does.
+func (e *evaluator) comma() number {
+	v := e.ternary()
+	for !e.failed && e.peek() == syntax.Comma {
+		e.at++
+		v = e.ternary()
+	}
+	return v
 }
 
 func (e *evaluator) ternary() number {
@@ -258,7 +282,7 @@ func (e *evaluator) unary() number {
 	case t.Kind == syntax.Plus:
 		return e.unary()
 	case t.Kind == syntax.LParen:
-		v := e.ternary()
+		v := e.comma()
 		if e.peek() != syntax.RParen {
 			return e.fail("( is not closed in the condition")
 		}
@@ -267,10 +291,16 @@ func (e *evaluator) unary() number {
 	case t.Kind == syntax.Integer:
 		text := strings.TrimRight(strings.ToLower(t.Text), "lu")
 		v, err := strconv.ParseUint(text, 0, 64)
-		if err != nil {
+		if err != nil || strings.Contains(text, "_") || strings.HasPrefix(text, "0o") {
 			return e.fail("%s is not a number the preprocessor knows", t.Text)
 		}
 		return number{v, int64(v) < 0 || strings.ContainsAny(t.Text, "uU")}
+	case t.Kind == syntax.Illegal && strings.HasPrefix(t.Text, "'"):
+		v, ok := character(t.Text)
+		if !ok {
+			return e.fail("%s is not a character", t.Text)
+		}
+		return number{bits: uint64(v)}
 	case isName(t):
 		if e.peek() == syntax.LParen {
 			return e.fail("%s is not a macro with parameters", t.Text)
@@ -278,4 +308,84 @@ func (e *evaluator) unary() number {
 		return number{}
 	}
 	return e.fail("unexpected %s in the condition", t.Source())
+}
+
+// isDefined reports whether a name is that of a macro.
+func (p *preprocessor) isDefined(name string) bool {
+	if p.macros[name] != nil || name == "__has_include" {
+		return true
+	}
+	_, ok := p.builtin(syntax.Token{Kind: syntax.Name, Text: name}, false)
+	return ok
+}
+
+// hasInclude evaluates the operand of __has_include, with which list begins. It
+// returns its number of tokens, negative if there is no such file.
+func (p *preprocessor) hasInclude(in *input, list []syntax.Token) (n int, ok bool) {
+	if len(list) < 3 || list[0].Kind != syntax.LParen {
+		return 0, false
+	}
+	for n = 1; n < len(list) && list[n].Kind != syntax.RParen; n++ {
+	}
+	name, quoted := p.fileName(list[1:n])
+	if n == len(list) || name == "" {
+		return 0, false
+	}
+	n++
+	if p.find(in.file, name, quoted, list[0].Pos, true) == nil {
+		n = -n
+	}
+	return n, true
+}
+
+// escapes are the values of characters after a backslash.
+var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'f': 12, 'v': 11, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
+
+// character returns the value of a character constant. As in GNU cpp, one
+// character is signed, and several fill an int from the right.
+func character(text string) (int64, bool) {
+	if len(text) < 3 || text[len(text)-1] != '\'' {
+		return 0, false
+	}
+	text = text[1 : len(text)-1]
+	var v uint32
+	chars := 0
+	for i := 0; i < len(text); chars++ {
+		c := text[i]
+		i++
+		if c == '\\' && i < len(text) {
+			digits, base := 0, 8
+			if text[i] == 'x' {
+				i++
+				base, digits = 16, 1<<20
+			} else if '0' <= text[i] && text[i] <= '7' {
+				digits = 3
+			}
+			n, from := uint32(0), i
+			for ; digits > 0 && i < len(text); digits-- {
+				d, err := strconv.ParseUint(text[i:i+1], base, 8)
+				if err != nil {
+					break
+				}
+				n = n*uint32(base) + uint32(d)
+				i++
+			}
+			switch e, known := escapes[text[min(i, len(text)-1)]]; {
+			case i > from:
+				c = byte(n)
+			case base == 16:
+				return 0, false
+			default:
+				if c = text[i]; known {
+					c = e
+				}
+				i++
+			}
+		}
+		v = v<<8 | uint32(c)
+	}
+	if chars == 1 {
+		return int64(int8(v)), true
+	}
+	return int64(int32(v)), true
 }

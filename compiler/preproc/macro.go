@@ -3,6 +3,8 @@
 package preproc
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/compiler/source"
@@ -46,10 +48,6 @@ func (p *preprocessor) define(in *input, pos source.Pos) {
 	for i, t := range m.body {
 		if t.Kind == syntax.HashHash && (i == 0 || i == len(m.body)-1) {
 			p.rep.Errorf(t.Pos, CodeMacro, "## cannot be the first or last thing in a macro")
-			return
-		}
-		if t.Kind == syntax.Hash && m.isFunc && (i+1 == len(m.body) || m.param(m.body[i+1]) < 0) {
-			p.rep.Errorf(t.Pos, CodeMacro, "# must be followed by a parameter")
 			return
 		}
 	}
@@ -162,7 +160,7 @@ func (p *preprocessor) expanded() syntax.Token {
 			return t
 		}
 		if m == nil {
-			if b, ok := p.builtin(t); ok {
+			if b, ok := p.builtin(t, true); ok {
 				return b
 			}
 			return t
@@ -190,16 +188,31 @@ func (p *preprocessor) busy(m *macro) bool {
 	return false
 }
 
-// builtin expands __LINE__ and __FILE__.
-func (p *preprocessor) builtin(t syntax.Token) (syntax.Token, bool) {
+// builtin expands the macros whose expansion depends on the place. GNU cpp's
+// __DATE__, __TIME__ and __TIMESTAMP__ are missing: the same text has always the
+// same meaning.
+func (p *preprocessor) builtin(t syntax.Token, use bool) (syntax.Token, bool) {
+	kind, text := syntax.String, ""
 	switch t.Text {
 	case "__LINE__":
-		t.Kind, t.Text = syntax.Integer, itoa(p.set.Position(t.Pos).Line)
+		kind, text = syntax.Integer, itoa(p.set.Position(t.Pos).Line)
+	case "__COUNTER__":
+		kind, text = syntax.Integer, itoa(p.count)
+		if use {
+			p.count++
+		}
+	case "__INCLUDE_LEVEL__":
+		kind, text = syntax.Integer, itoa(int32(len(p.files)-1))
 	case "__FILE__":
-		t.Kind, t.Text = syntax.String, p.set.Position(t.Pos).File()
+		text = p.set.Position(t.Pos).File()
+	case "__FILE_NAME__":
+		text = path.Base(p.set.Position(t.Pos).File())
+	case "__BASE_FILE__":
+		text = p.files[0].file.Name
 	default:
 		return t, false
 	}
+	t.Kind, t.Text = kind, text
 	return t, true
 }
 
@@ -215,19 +228,25 @@ func itoa(n int32) string {
 func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 	end := t.End
 	var args [][]syntax.Token
+	omitted := false
 	if m.isFunc {
+		p.peek = true
 		open := p.next()
+		p.peek = false
+		if open.Kind == syntax.Hash && open.Flags&syntax.LineStart != 0 && len(p.stack) == 0 {
+			return false // a directive, which is still to be read
+		}
 		if open.Kind != syntax.LParen {
 			p.ahead = append(p.ahead, open)
 			return false
 		}
 		var ok bool
-		args, end, ok = p.arguments(m, t)
+		args, omitted, end, ok = p.arguments(m, t)
 		if !ok {
 			return false
 		}
 	}
-	list := p.substitute(m, args)
+	list := p.substitute(m, args, omitted)
 	p.budget += len(list)
 	if p.budget > maxTokens || len(p.stack) > maxNesting {
 		if !p.spent {
@@ -249,8 +268,9 @@ func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 }
 
 // arguments reads the arguments of a call of m and the closing parenthesis. It
-// returns the end of the parenthesis.
-func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.Token, end source.Pos, ok bool) {
+// returns the end of the parenthesis, and whether those of the variadic
+// parameter are left out.
+func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.Token, omitted bool, end source.Pos, ok bool) {
 	var arg []syntax.Token
 	depth := 0
 	n := 0
@@ -260,7 +280,7 @@ func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.T
 		case t.Kind == syntax.EOF:
 			p.rep.Errorf(name.Pos, CodeMacro, "the call of macro %s is not closed", m.name)
 			p.ahead = append(p.ahead, t)
-			return nil, 0, false
+			return nil, false, 0, false
 		case t.Kind == syntax.LParen:
 			depth++
 		case t.Kind == syntax.RParen:
@@ -277,28 +297,66 @@ func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.T
 		}
 		if n++; n > maxTokens {
 			p.rep.Errorf(name.Pos, CodeTooLarge, "the call of macro %s is too large", m.name)
-			return nil, 0, false
+			return nil, false, 0, false
 		}
 		arg = append(arg, t)
 	}
 	if len(m.params) > 0 || len(arg) > 0 || len(args) > 0 {
 		args = append(args, arg)
 	}
+	omitted = m.rest && len(args) == 1 && len(m.params) == 1 && len(args[0]) == 0
 	if m.rest && len(args) == len(m.params)-1 {
-		args = append(args, nil)
+		args, omitted = append(args, nil), true
 	}
 	if len(args) != len(m.params) {
 		p.rep.Errorf(name.Pos, CodeMacro, "macro %s takes %d arguments, not %d", m.name, len(m.params), len(args))
-		return nil, 0, false
+		return nil, false, 0, false
 	}
-	return args, end, true
+	return args, omitted, end, true
+}
+
+// options returns m's body after __VA_OPT__(…): what is in the parentheses
+// stays if there are variadic arguments.
+func (p *preprocessor) options(m *macro, args [][]syntax.Token) []syntax.Token {
+	if !m.rest || !slices.ContainsFunc(m.body, func(t syntax.Token) bool { return t.Text == "__VA_OPT__" }) {
+		return m.body
+	}
+	count := p.count
+	keep := slices.ContainsFunc(p.expandList(args[len(args)-1]), func(t syntax.Token) bool { return t.Kind != syntax.Comment })
+	p.count = count // the argument is expanded once more where it is used
+	var out []syntax.Token
+	for i := 0; i < len(m.body); i++ {
+		if m.body[i].Text != "__VA_OPT__" || i+1 == len(m.body) || m.body[i+1].Kind != syntax.LParen {
+			out = append(out, m.body[i])
+			continue
+		}
+		first, depth := i+2, 1
+		for i = first; i < len(m.body); i++ {
+			if k := m.body[i].Kind; k == syntax.LParen {
+				depth++
+			} else if k == syntax.RParen {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+		switch n := len(out); {
+		case keep:
+			out = append(out, m.body[first:min(i, len(m.body))]...)
+		case n > 0 && out[n-1].Kind == syntax.HashHash: // nothing is pasted
+			out = out[:n-1]
+		case n == 0 && i+1 < len(m.body) && m.body[i+1].Kind == syntax.HashHash:
+			i++
+		}
+	}
+	return out
 }
 
 // substitute returns m's body with the arguments put in.
-func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Token {
+func (p *preprocessor) substitute(m *macro, args [][]syntax.Token, omitted bool) []syntax.Token {
 	var out []syntax.Token
 	full, done := make([][]syntax.Token, len(args)), make([]bool, len(args)) // the arguments, expanded
-	body := m.body
+	body := p.options(m, args)
 	operand, space := 0, syntax.TokenFlags(0) // where the left operand of ## begins, and its flags
 	for i := 0; i < len(body); i++ {
 		t := body[i]
@@ -307,7 +365,7 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 		}
 		pasted := i+1 < len(body) && body[i+1].Kind == syntax.HashHash
 		switch k := m.param(t); {
-		case t.Kind == syntax.Hash && m.isFunc:
+		case t.Kind == syntax.Hash && m.isFunc && i+1 < len(body) && m.param(body[i+1]) >= 0:
 			i++
 			out = append(out, syntax.Token{Kind: syntax.String, Flags: t.Flags, Text: stringize(args[m.param(body[i])])})
 		case t.Kind == syntax.HashHash && i+1 < len(body):
@@ -316,7 +374,11 @@ func (p *preprocessor) substitute(m *macro, args [][]syntax.Token) []syntax.Toke
 			if k := m.param(body[i]); k >= 0 {
 				right = args[k]
 			}
-			if len(out) == operand { // empty arguments leave the other operand
+			k := m.param(body[i])
+			variadic := m.rest && k == len(m.params)-1 && len(out) > operand && out[len(out)-1].Kind == syntax.Comma
+			if variadic && omitted { // GNU's extension: the comma goes, too
+				out = out[:len(out)-1]
+			} else if variadic || len(out) == operand { // empty arguments leave the other operand
 				out = append(out, right...)
 			} else {
 				out = p.paste(out, right)
@@ -367,9 +429,10 @@ func (p *preprocessor) paste(left, right []syntax.Token) []syntax.Token {
 		return left
 	}
 	s := syntax.NewScanner(f, p.rep)
+	s.Lines, s.Comments = true, true
 	t := s.Next()
-	if s.Next().Kind != syntax.EOF {
-		p.rep.Errorf(b.Pos, CodeMacro, "%s and %s do not make one token", a.Source(), b.Source())
+	if s.Next().Kind != syntax.EOF || t.Kind == syntax.Comment || t.Flags&syntax.Open != 0 {
+		// In cpp for assembler, which p4c runs, this is no error.
 		return append(left, right...)
 	}
 	t.Pos, t.End, t.Flags = a.Pos, b.End, a.Flags
@@ -384,7 +447,10 @@ func stringize(list []syntax.Token) string {
 			b.WriteByte(' ')
 		}
 		text := t.Source()
-		if t.Kind == syntax.String {
+		if rest, line := strings.CutPrefix(text, "//"); line && t.Kind == syntax.Comment {
+			text = "/*" + rest + "*/"
+		}
+		if t.Kind == syntax.String || t.Kind == syntax.Illegal && len(text) > 1 {
 			text = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)
 		}
 		b.WriteString(text)

@@ -59,27 +59,74 @@ type Options struct {
 
 // Run preprocesses the file and returns its tokens, the last of which is EOF.
 func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File) []syntax.Token {
-	p := &preprocessor{set: set, rep: rep, opts: opts, macros: map[string]*macro{}}
+	p := &preprocessor{set: set, rep: rep, opts: opts, macros: map[string]*macro{}, once: map[string]bool{}}
+	for _, name := range []string{"__STDC__", "__STDC_HOSTED__", "__ASSEMBLER__"} {
+		p.macros[name] = &macro{name: name, body: []syntax.Token{{Kind: syntax.Integer, Text: "1"}}}
+	}
 	for _, d := range opts.Defines {
 		p.predefine(d)
 	}
 	p.push(file)
 	out := make([]syntax.Token, 0, len(file.Text)/4+16)
+	ignored := false            // the line, which begins with #
+	var ahead syntax.TokenFlags // of comments, for the token after them
 	for {
 		t := p.expanded()
-		if t.Kind == syntax.Hash || t.Kind == syntax.HashHash {
-			rep.Errorf(t.Pos, CodeDirective, "%q outside of a directive", t.Source())
+		if t.Kind == syntax.Comment {
+			ahead |= syntax.SpaceAhead | t.Flags&syntax.LineStart
+			if strings.Contains(t.Text, "\n") {
+				ahead |= syntax.LineStart
+			}
+			continue
+		}
+		begins := t.Flags&syntax.LineStart != 0 // without a comment before it
+		t.Flags |= ahead
+		ahead = 0
+		if ignored = ignored && t.Flags&syntax.LineStart == 0 && t.Kind != syntax.EOF; ignored {
+			continue
+		}
+		if t.Kind == syntax.Hash && begins {
+			ignored = true // by p4c's parser
 			continue
 		}
 		if len(out) >= maxTokens {
 			rep.Errorf(t.Pos, CodeTooLarge, "the program has more than %d tokens after preprocessing", maxTokens)
 			t.Kind = syntax.EOF
 		}
-		out = append(out, t)
+		switch {
+		case t.Kind == syntax.Hash || t.Kind == syntax.HashHash || t.Kind == syntax.Illegal && len(t.Text) > 1 || t.Kind == syntax.Integer && strings.ContainsAny(t.Text, ".+-"):
+			out = append(out, p.split(t)...)
+		default:
+			out = append(out, t)
+		}
 		if t.Kind == syntax.EOF {
 			return out
 		}
 	}
+}
+
+// split returns the tokens of P4 that a token of C's preprocessor consists of.
+func (p *preprocessor) split(t syntax.Token) (list []syntax.Token) {
+	f := p.set.Add("<macro>", t.Source())
+	if f == nil {
+		return nil
+	}
+	written := p.set.Text(source.Span{Start: t.Pos, End: t.End}) == f.Text // in the file
+	s := syntax.NewScanner(f, p.rep)
+	for k := s.Next(); k.Kind != syntax.EOF; k = s.Next() {
+		if k.Kind == syntax.Hash || k.Kind == syntax.HashHash { // only for the preprocessor
+			k.Kind, k.Text = syntax.Illegal, k.Source()
+		}
+		if written {
+			k.Pos, k.End = t.Pos+k.Pos-f.Pos(0), t.Pos+k.End-f.Pos(0)
+		} else {
+			k.Pos, k.End = t.Pos, t.End
+		}
+		k.Flags = t.Flags
+		t.Flags &^= syntax.SpaceAhead | syntax.LineStart
+		list = append(list, k)
+	}
+	return list
 }
 
 type preprocessor struct {
@@ -93,6 +140,9 @@ type preprocessor struct {
 	budget int            // tokens produced by expansions so far
 	spent  bool           // the budget is exhausted; reported once
 	system map[string]*source.File
+	once   map[string]bool // files with #pragma once
+	count  int32           // of __COUNTER__
+	peek   bool            // the next token decides whether a macro is called
 }
 
 // input is a file being read.
@@ -154,7 +204,9 @@ func (p *preprocessor) raw() syntax.Token {
 		if !in.active() {
 			p.skip(in)
 		}
+		in.scan.Comments = true
 		t := in.scan.Next()
+		in.scan.Comments = false
 		switch {
 		case t.Kind == syntax.EOF:
 			for _, c := range in.conds {
@@ -165,8 +217,13 @@ func (p *preprocessor) raw() syntax.Token {
 				return t
 			}
 			p.files = p.files[:len(p.files)-1]
+		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0 && p.peek:
+			in.scan.Seek(in.file.Offset(t.Pos))
+			return t // no call; the directive comes after the macro's name
 		case t.Kind == syntax.Hash && t.Flags&syntax.LineStart != 0:
-			p.directive(in, t)
+			if !p.directive(in, t) {
+				return t
+			}
 		case t.Flags&syntax.Open != 0:
 			return p.longString(in, t)
 		default:
@@ -195,7 +252,7 @@ func (p *preprocessor) skip(in *input) {
 			end++
 		}
 		switch word[:end] {
-		case "if", "ifdef", "ifndef", "elif", "else", "endif":
+		case "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif":
 			in.scan.Seek(at + len(line) - len(text))
 			t := in.scan.Next() // the hash
 			p.directive(in, t)
@@ -203,24 +260,25 @@ func (p *preprocessor) skip(in *input) {
 	}
 }
 
-// directive executes a directive. hash is its first token.
-func (p *preprocessor) directive(in *input, hash syntax.Token) {
+// directive executes a directive. hash is its first token. It returns false,
+// and leaves the rest of the line, if there is no such directive.
+func (p *preprocessor) directive(in *input, hash syntax.Token) bool {
 	if in.scan.AtLineEnd() {
-		return // a lone # is allowed
+		return true // a lone # is allowed
 	}
 	word := in.scan.Next()
 	pos := word.Pos
 	name := word.Text
 	if word.Kind == syntax.Integer { // # 12 "file", as cpp writes it
 		p.line(in, word)
-		return
+		return true
 	}
 	switch name {
 	case "if", "ifdef", "ifndef":
 		if len(in.conds) >= maxNesting {
 			p.rep.Errorf(pos, CodeDirective, "conditionals nest deeper than %d", maxNesting)
 			in.scan.SkipLine()
-			return
+			return true
 		}
 		c := cond{pos: hash.Pos, outer: in.active()}
 		switch {
@@ -229,18 +287,16 @@ func (p *preprocessor) directive(in *input, hash syntax.Token) {
 		case name == "if":
 			c.active = p.condition(in, pos)
 		default:
-			n := p.operand(in, pos, name)
-			_, defined := p.macros[n.Text]
-			c.active = defined == (name == "ifdef")
+			c.active = p.isDefined(p.operand(in, pos, name).Text) == (name == "ifdef")
 		}
 		c.taken = c.active
 		in.conds = append(in.conds, c)
-	case "elif", "else", "endif":
+	case "elif", "elifdef", "elifndef", "else", "endif":
 		n := len(in.conds)
 		if n == 0 {
 			p.rep.Errorf(pos, CodeDirective, "#%s without #if", name)
 			in.scan.SkipLine()
-			return
+			return true
 		}
 		c := &in.conds[n-1]
 		if c.isElse && name != "endif" {
@@ -255,14 +311,17 @@ func (p *preprocessor) directive(in *input, hash syntax.Token) {
 			c.active = c.outer && !c.taken
 			c.taken = true
 			in.scan.SkipLine()
-		case "elif":
-			if c.outer && !c.taken {
-				c.active = p.condition(in, pos)
-				c.taken = c.active
-			} else {
+		default:
+			switch {
+			case !c.outer || c.taken:
 				c.active = false
 				in.scan.SkipLine()
+			case name == "elif":
+				c.active = p.condition(in, pos)
+			default:
+				c.active = p.isDefined(p.operand(in, pos, name).Text) == (name == "elifdef")
 			}
+			c.taken = c.taken || c.active
 		}
 	case "define":
 		p.define(in, pos)
@@ -270,22 +329,33 @@ func (p *preprocessor) directive(in *input, hash syntax.Token) {
 		n := p.operand(in, pos, name)
 		delete(p.macros, n.Text)
 	case "include":
-		p.include(in, pos)
+		p.include(in, pos, false)
+	case "import":
+		p.include(in, pos, true)
+	case "include_next":
+		p.rep.Errorf(pos, CodeDirective, "#include_next is not supported: use #include")
+		in.scan.SkipLine()
 	case "error":
 		p.rep.Errorf(hash.Pos, CodeUser, "#error %s", strings.TrimSpace(in.scan.SkipLine()))
 	case "warning":
 		p.rep.Warnf(hash.Pos, CodeUserWarn, "#warning %s", strings.TrimSpace(in.scan.SkipLine()))
 	case "line":
 		p.line(in, p.restOfLine(in, 1)...)
-	case "pragma", "ident":
+	case "pragma":
+		if strings.TrimSpace(in.scan.SkipLine()) == "once" {
+			p.once[in.file.Name] = true
+		}
+	case "ident", "sccs", "assert", "unassert":
 		in.scan.SkipLine()
-	default:
-		p.rep.Errorf(pos, CodeDirective, "unknown directive #%s%s", word.Source(), diag.DidYouMean(name, directives))
-		in.scan.SkipLine()
+	default: // p4c runs cpp for assembler, where it is text, and ignores lines that begin with #
+		p.rep.Warnf(pos, CodeDirective, "unknown directive #%s: the line is ignored%s", word.Source(), diag.DidYouMean(name, directives))
+		in.scan.Resume(in.file.Offset(pos))
+		return false
 	}
+	return true
 }
 
-var directives = []string{"if", "ifdef", "ifndef", "elif", "else", "endif", "define", "undef", "include", "error",
+var directives = []string{"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "define", "undef", "include", "error",
 	"warning", "line", "pragma"}
 
 // operand reads the one name after #ifdef, #ifndef and #undef.
@@ -345,22 +415,9 @@ func (p *preprocessor) line(in *input, args ...syntax.Token) {
 }
 
 // include executes #include "file" and #include <file>.
-func (p *preprocessor) include(in *input, pos source.Pos) {
+func (p *preprocessor) include(in *input, pos source.Pos, once bool) {
 	args := p.restOfLine(in, 1)
-	written := args[0].Kind == syntax.String || args[0].Kind == syntax.Less
-	if !written {
-		args = p.expandList(args)
-	}
-	var name string
-	quoted := false
-	switch {
-	case len(args) == 1 && args[0].Kind == syntax.String:
-		name, quoted = args[0].Text, true
-	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater && !written:
-		name = syntax.TokensText(args[1 : len(args)-1])
-	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater:
-		name = p.set.Text(source.Span{Start: args[0].End, End: args[len(args)-1].Pos})
-	}
+	name, quoted := p.fileName(args)
 	if name == "" {
 		p.rep.Errorf(pos, CodeInclude, "#include needs \"file\" or <file>")
 		return
@@ -369,10 +426,29 @@ func (p *preprocessor) include(in *input, pos source.Pos) {
 		p.rep.Errorf(pos, CodeInclude, "includes nest deeper than %d: does %s include itself?", maxInclude, name)
 		return
 	}
-	f := p.find(in.file, name, quoted, pos)
-	if f != nil {
-		p.push(f)
+	f := p.find(in.file, name, quoted, pos, false)
+	if f == nil || p.once[f.Name] {
+		return
 	}
+	p.once[f.Name] = once
+	p.push(f)
+}
+
+// fileName returns the name of a file as #include has it, or "".
+func (p *preprocessor) fileName(args []syntax.Token) (name string, quoted bool) {
+	written := args[0].Kind == syntax.String || args[0].Kind == syntax.Less
+	if !written {
+		args = p.expandList(args)
+	}
+	switch {
+	case len(args) == 1 && args[0].Kind == syntax.String:
+		name, quoted = args[0].Text, true
+	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater && !written:
+		name = syntax.TokensText(args[1 : len(args)-1])
+	case len(args) > 2 && args[0].Kind == syntax.Less && args[len(args)-1].Kind == syntax.Greater:
+		name = p.set.Text(source.Span{Start: args[0].End, End: args[len(args)-1].Pos})
+	}
+	return name, quoted
 }
 
 // included are the extensions of files that a program may include. Messages
@@ -390,14 +466,20 @@ var (
 	ErrLink       = errors.New("it is a link to a file of which the name does not end in " + strings.Join(included, ", "))
 )
 
-// find returns the file with the given name, or reports an error.
-func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos) *source.File {
+// find returns the file with the given name. Without one it returns nil and,
+// unless quiet is true, reports an error.
+func (p *preprocessor) find(from *source.File, name string, quoted bool, pos source.Pos, quiet bool) *source.File {
+	failed := func(format string, args ...any) *source.File {
+		if !quiet {
+			p.rep.Errorf(pos, CodeInclude, format, args...)
+		}
+		return nil
+	}
 	if p.system == nil {
 		p.system = map[string]*source.File{}
 	}
 	if !Included(name) {
-		p.rep.Errorf(pos, CodeInclude, "%s is not included: the names of P4 files end in %s", name, strings.Join(included, ", "))
-		return nil
+		return failed("%s is not included: the names of P4 files end in %s", name, strings.Join(included, ", "))
 	}
 	var dirs []string
 	if quoted && !strings.HasPrefix(from.Name, p.opts.SystemPrefix) {
@@ -423,8 +505,7 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 		case err == nil:
 			return p.add(full, text, pos)
 		case errors.Is(err, ErrNotRegular), errors.Is(err, ErrLink):
-			p.rep.Errorf(pos, CodeInclude, "%s is not included: %v", full, err)
-			return nil
+			return failed("%s is not included: %v", full, err)
 		}
 	}
 	full := p.opts.SystemPrefix + path.Clean(name)
@@ -440,8 +521,7 @@ func (p *preprocessor) find(from *source.File, name string, quoted bool, pos sou
 		p.rep.Errorf(pos, CodeInclude, "%s is not supported: %s", name, what)
 		return nil
 	}
-	p.rep.Errorf(pos, CodeInclude, "cannot find %s in %s", name, strings.Join(append(dirs, "the compiler's own files"), ", "))
-	return nil
+	return failed("cannot find %s in %s", name, strings.Join(append(dirs, "the compiler's own files"), ", "))
 }
 
 // add adds a file to the set and to the cache for further #includes.

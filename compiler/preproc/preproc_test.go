@@ -33,6 +33,18 @@ var system = fstest.MapFS{
 
 // run returns the tokens of a text, in the lines of the text, and the errors.
 func run(text string, defines ...string) (string, *source.Reporter) {
+	list, rep := tokens(text, defines...)
+	var b strings.Builder
+	for i, t := range list[:len(list)-1] {
+		if i > 0 && t.Flags&(syntax.SpaceAhead|syntax.LineStart) != 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.Source())
+	}
+	return b.String(), rep
+}
+
+func tokens(text string, defines ...string) ([]syntax.Token, *source.Reporter) {
 	set := &source.Set{}
 	rep := &source.Reporter{Set: set}
 	list := preproc.Run(set, rep, preproc.Options{
@@ -47,14 +59,7 @@ func run(text string, defines ...string) (string, *source.Reporter) {
 		System:       system,
 		SystemPrefix: "sys/",
 	}, set.Add("t.p4", text))
-	var b strings.Builder
-	for i, t := range list[:len(list)-1] {
-		if i > 0 && t.Flags&(syntax.SpaceAhead|syntax.LineStart) != 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(t.Source())
-	}
-	return b.String(), rep
+	return list, rep
 }
 
 var tests = []struct{ name, text, want string }{
@@ -194,6 +199,9 @@ func TestBounds(t *testing.T) {
 func FuzzRun(f *testing.F) {
 	for _, c := range tests {
 		f.Add(c.text)
+	}
+	for _, text := range macros {
+		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		set := &source.Set{}

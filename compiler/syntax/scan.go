@@ -17,8 +17,11 @@ const CodeLexical diag.Code = "lexical"
 type Scanner struct {
 	// Comments makes the scanner return comments as tokens.
 	Comments bool
-	// Lines ends a string at the end of its line, as in C. A string without a
-	// closing quote gets the flag Open, and its Text excludes the line end.
+	// Lines makes the scanner return the tokens of C's preprocessor. A string ends
+	// with its line; one without a closing quote gets the flag Open, and its Text
+	// excludes the line end. Text from an apostrophe to the next, or to the end of
+	// the line, is one Illegal token. A number goes on as in C: 1..N is one. Space
+	// may follow the backslash of a continued line.
 	Lines bool
 
 	file *source.File
@@ -145,6 +148,11 @@ func (s *Scanner) continuation(at int) int {
 	if strings.HasPrefix(rest, "\\\r\n") {
 		return 3
 	}
+	if s.Lines && strings.HasPrefix(rest, "\\") {
+		if n := len(rest) - len(strings.TrimLeft(rest[1:], " \t\r\f\v")); n < len(rest) && rest[n] == '\n' {
+			return n + 1
+		}
+	}
 	return 0
 }
 
@@ -183,8 +191,12 @@ func (s *Scanner) scan(flags TokenFlags) Token {
 			return s.token(k, flags, start, text)
 		}
 		return s.token(Name, flags, start, text)
+	case isDigit(c) && s.Lines:
+		return s.token(Integer, flags, start, s.ppNumber())
 	case isDigit(c):
 		return s.token(Integer, flags, start, s.word())
+	case c == '\'' && s.Lines:
+		return s.token(Illegal, flags, start, s.quoted())
 	case c == '"':
 		return s.string(flags)
 	}
@@ -220,6 +232,41 @@ func (s *Scanner) word() string {
 		start = s.at
 	}
 	return before + s.text[start:s.at]
+}
+
+// ppNumber skips a number as C's preprocessor reads it (C11 6.4.8).
+func (s *Scanner) ppNumber() string {
+	text := s.word()
+	for s.at < len(s.text) {
+		switch c := s.text[s.at]; {
+		case c == '.':
+		case (c == '+' || c == '-') && strings.IndexByte("eEpP", text[len(text)-1]) >= 0:
+		default:
+			return text
+		}
+		text += s.text[s.at : s.at+1]
+		s.at++
+		text += s.word()
+	}
+	return text
+}
+
+// quoted skips text from an apostrophe to the next one on the line, or to the
+// end of the line.
+func (s *Scanner) quoted() string {
+	start := s.at
+	for s.at++; s.at < len(s.text) && s.text[s.at] != '\n'; s.at++ {
+		switch s.text[s.at] {
+		case '\\':
+			if s.at+1 < len(s.text) && s.text[s.at+1] != '\n' {
+				s.at++
+			}
+		case '\'':
+			s.at++
+			return s.text[start:s.at]
+		}
+	}
+	return s.text[start:s.at]
 }
 
 func (s *Scanner) string(flags TokenFlags) Token {

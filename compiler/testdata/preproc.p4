@@ -28,9 +28,9 @@
 #endif
 #undef /* ERROR directive "#undef needs the name of a macro" */ 1
 #line x /* ERROR directive "#line needs a line number" */
-#includ /* ERROR directive "unknown directive #includ (did you mean "include"?)" */ "x"
-#frobnicate /* ERROR directive "unknown directive #frobnicate" */
-const int a = # /* ERROR directive ""#" outside of a directive" */ 1;
+#includ /* WARN directive "unknown directive #includ: the line is ignored (did you mean "include"?)" */ "x"
+#frobnicate /* WARN directive "unknown directive #frobnicate: the line is ignored" */
+const int a = # /* ERROR syntax "want an expression, have "#"" */ 1;
 ---
 // Name: open conditional
 # /* ERROR directive "#if without #endif" */if 1
@@ -57,7 +57,7 @@ const int a = 1;
 #define defined /* ERROR macro "a macro cannot have the name "defined"" */ 1
 #define A ## /* ERROR macro "## cannot be the first or last thing in a macro" */ x
 #define B x ## /* ERROR macro "## cannot be the first or last thing in a macro" */
-#define C(x) # /* ERROR macro "# must be followed by a parameter" */y
+#define C(x) # y
 #define D(1 /* ERROR macro "macro parameters are names" */) x
 #define E( /* ERROR macro "the parameter list of macro E is not closed" */x
 #define F(x, y) x + y
@@ -66,7 +66,7 @@ const int b = F /* ERROR macro "macro F takes 2 arguments, not 3" */(1, 2, 3);
 #define G 1
 #define G /* WARN macro "macro G is defined again with another meaning" */ 2
 #define G 2
-#define H(x) x ## + /* ERROR macro "1 and + do not make one token" */
+#define H(x) x ## +
 const int c = H(1); /* ERROR syntax "want an expression, have ";"" */
 const int d = F /* ERROR macro "the call of macro F is not closed" */(1
 /* ERROR-AT-END syntax "want ";" after the constant, have end of file" */---
