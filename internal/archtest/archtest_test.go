@@ -162,7 +162,6 @@ func TestNoWallClockInTheDataPath(t *testing.T) {
 // All others use internal/outfile, which replaces regular files only.
 var writers = map[string]string{
 	"internal/outfile/outfile.go":    "is the place",
-	"internal/infile/json.go":        "is the place, too",
 	"internal/outfile/durable.go":    "is the place, too",
 	"internal/golden/golden.go":      "rewrites files of this repository, for its authors",
 	"internal/need/alone_unix.go":    "a lock that stays",
@@ -193,6 +192,7 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 // others use internal/infile, which limits the size while it reads.
 var readers = map[string]string{
 	"internal/infile/infile.go":                   "is the place",
+	"internal/infile/json.go":                     "is the place, too",
 	"internal/outfile/durable.go":                 "syncs a folder",
 	"internal/golden/golden.go":                   "files of this repository, for its authors",
 	"internal/need/written_unix.go":               "what a process of a test has written",
@@ -203,7 +203,6 @@ var readers = map[string]string{
 	"cmd/pauseless/exp.go":                        "an outcome: result limits it",
 	"cmd/pauseless/ctl_entries.go":                "limited by infile.Lines",
 	"cmd/pauseless/deploy_capture.go":             "limited by infile.Limit",
-	"internal/infile/json.go":                     "is this place",
 	"softswitch/port/pcap.go":                     "frame by frame, each of which is limited",
 	"softswitch/stf/simpleswitch/simpleswitch.go": "the log of a child, and the kernel",
 	"testbed/exp/plan.go":                         "this executable",
