@@ -72,6 +72,8 @@ var order = []construct{
 		packets: []string{"00 01 0000 00000000 > 00 01 0002 00000001", "01 01 0000 00000000 > 01 01 0001 00000001"}},
 	{name: "a union with a member that becomes invalid", body: "apply { hdr.u.x = { 5 }; if (hdr.h.a == 1) { hdr.u.y.setInvalid(); } else if (hdr.h.a == 2) { hdr.u.y = {#}; } else if (hdr.h.a == 3) { y_t y; y.setInvalid(); hdr.u.y = y; } else if (hdr.h.a == 4) { y_t y = { 1, 2, 3 }; hdr.u.y = y; } }",
 		packets: []string{"00 00 0000 00000000 > 00 00 0000 00000000 05", "01 00 0000 00000000 > 01 00 0000 00000000", "02 00 0000 00000000 > 02 00 0000 00000000", "03 00 0000 00000000 > 03 00 0000 00000000", "04 00 0000 00000000 > 04 00 0000 00000000 12 0003"}},
+	{name: "a union's member that is assigned to itself", body: "apply { hdr.u.x = { 5 }; if (hdr.h.a == 1) { hdr.u.y = hdr.u.y; } else { hdr.u.x = hdr.u.x; } }",
+		packets: []string{"00 00 0000 00000000 > 00 00 0000 00000000 05", "01 00 0000 00000000 > 01 00 0000 00000000"}},
 	{name: "a union's member that is an argument", top: "void f(out x_t x, in bit<8> n) { if (n == 1) { x.setValid(); x.v = 7; } } void g(inout y_t y) { }", body: "apply { hdr.u.x = { 5 }; if (hdr.h.a < 2) { f(hdr.u.x, hdr.h.a); } else { g(hdr.u.y); } }",
 		packets: []string{"00 00 0000 00000000 > 00 00 0000 00000000", "01 00 0000 00000000 > 01 00 0000 00000000 07", "02 00 0000 00000000 > 02 00 0000 00000000"}},
 	{name: "a union's members as arguments", top: "void f(inout x_t x, inout y_t y) { y.setValid(); y.n = 1; y.m = 2; y.w = 3; x.setInvalid(); }", body: "apply { hdr.u.x = { 5 }; f(hdr.u.x, hdr.u.y); if (!hdr.u.x.isValid()) { hdr.h.b = 1; } }",
@@ -149,6 +151,11 @@ var loops = []construct{
 		packets: []string{"00 00 0000 00000000 > 00 06 0000 00000000"}},
 	{name: "return in a loop of a function", top: "bit<8> f(in bit<8> n) { for (bit<8> i in 0 .. 9) { for (bit<8> j in (list<bit<8>>) { 1, 2, 3 }) { if (i + j == n) { return (i << 4) + j; } } } return 255; }",
 		body: "apply { hdr.h.b = f(hdr.h.a); }", packets: []string{"04 00 0000 00000000 > 04 13 0000 00000000", "40 00 0000 00000000 > 40 ff 0000 00000000"}},
+	{name: "return out of a loop before a table", body: "action a() { hdr.h.b = hdr.h.b + 1; } table t { actions = { a; } const default_action = a(); } apply { for (bit<8> n = 0; n < 3; n = n + 1) { for (bit<8> k = 0; k < 3; k = k + 1) { hdr.h.a = hdr.h.a + 1; if (hdr.h.a == 0x10) { return; } if (hdr.h.a == 0x20) { break; } } if (hdr.h.a == 0x30) { exit; } } t.apply(); }",
+		packets: []string{"00 00 0000 00000000 > 09 01 0000 00000000", "0a 00 0000 00000000 > 10 00 0000 00000000", "1f 00 0000 00000000 > 26 01 0000 00000000", "2a 00 0000 00000000 > 30 00 0000 00000000"}},
+	{name: "exit in a table in a loop", top: "control inner(inout bit<8> x) { action ex() { exit; } table t { key = { x: exact; } actions = { ex; NoAction; } const default_action = NoAction; const entries = { 3: ex(); } } apply { t.apply(); x = x + 1; } }",
+		body:    "inner() i; apply { for (bit<8> n = 0; n < 5; n = n + 1) { hdr.h.a = n; i.apply(hdr.h.d[7:0]); } hdr.h.b = 1; }",
+		packets: []string{"00 00 0000 00000001 > 02 00 0000 00000003", "00 00 0000 00000010 > 04 01 0000 00000015"}},
 }
 
 // enums with an underlying type convert to it.

@@ -132,9 +132,12 @@ func (l *lowerer) moveHeader(d header, src value) {
 	case header:
 		copied := func() { l.emit(&ir.CopyHeader{Base: l.at(), Dst: d.ref, Src: s.ref}) }
 		switch {
-		case s.ref == d.ref:
 		case unionOf(d.ref) != nil:
+			if s.ref == d.ref {
+				copied = func() {}
+			}
 			l.ifElse(validity(s), l.span, copied, func() { l.setValid(d.ref, false) })
+		case s.ref == d.ref:
 		default:
 			copied()
 		}

@@ -21,12 +21,6 @@ func isHeader(t Type) bool { return isStruct(t, Header) }
 
 func isUnion(t Type) bool { return isStruct(t, HeaderUnion) }
 
-// isSerEnum reports whether t is an enum with an underlying type.
-func isSerEnum(t Type) bool {
-	e, ok := t.(*Enum)
-	return ok && e.Underlying != nil
-}
-
 // underlyingBits returns the underlying type of a serializable enum, and any
 // other type unchanged.
 func underlyingBits(t Type) Type {
