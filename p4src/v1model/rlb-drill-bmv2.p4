@@ -1368,5 +1368,5 @@ control PipeDeparser(packet_out packet, in headers_t hdr) {
 } // control PipeDeparser
 
 // A switch with other units refuses the program.
-@units[time="us", depth="packets"]
+@units[time = "us", depth = "packets"]
 V1Switch(PipeParser(), VerifyChecksums(), IngressPipe(), EgressPipe(), UpdateChecksums(), PipeDeparser()) main;

@@ -248,5 +248,5 @@ control PipeDeparser(packet_out packet, in headers_t hdr) {
 } // control PipeDeparser
 
 // A switch with other units refuses the program.
-@units[time="ns", depth="cells80"]
+@units[time = "ns", depth = "cells80"]
 V1Switch(PipeParser(), VerifyChecksums(), IngressPipe(), EgressPipe(), UpdateChecksums(), PipeDeparser()) main;
