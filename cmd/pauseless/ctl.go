@@ -262,7 +262,7 @@ func (c *ctl) tls() (*tls.Config, error) {
 		}
 	}
 	if c.cert != "" || c.key != "" {
-		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+		pair, err := infile.KeyPair(c.cert, c.key)
 		if err != nil {
 			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 		}

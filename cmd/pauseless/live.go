@@ -302,7 +302,7 @@ func (f *liveFlags) pageTLS() (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+	pair, err := infile.KeyPair(f.tlsCert, f.tlsKey)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}

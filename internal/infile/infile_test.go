@@ -42,6 +42,7 @@ func TestSizesAreLimited(t *testing.T) {
 	}
 	for what, read := range map[string]func(string) ([]byte, error){
 		"Read": Read, "ReadLines": ReadLines,
+		"KeyPair": func(name string) ([]byte, error) { _, err := KeyPair(name, name); return nil, err },
 		"Limit": func(name string) ([]byte, error) {
 			f, err := os.Open(name)
 			if err != nil {

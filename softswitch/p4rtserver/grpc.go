@@ -140,7 +140,7 @@ func (c *GRPCConfig) credentials() (credentials.TransportCredentials, error) {
 	case c.Cert == "" || c.Key == "":
 		return nil, fmt.Errorf("TLS needs both a certificate and its key")
 	}
-	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	pair, err := infile.KeyPair(c.Cert, c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s with key %s: %w", c.Cert, c.Key, err)
 	}

@@ -122,15 +122,12 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { f.log("the NATS server is connected again") })}
 	if o.Credentials != "" {
-		opts = append(opts, nats.UserCredentials(o.Credentials))
+		opts = append(opts, credentials(o.Credentials))
 	} else {
 		opts = append(opts, nats.Token(o.Secret.Token())) // a user in the URL has precedence
 	}
-	if o.CA != "" {
-		opts = append(opts, nats.RootCAs(o.CA))
-	}
-	if o.Cert != "" || o.Key != "" {
-		opts = append(opts, nats.ClientCert(o.Cert, o.Key))
+	if o.CA != "" || o.Cert != "" || o.Key != "" {
+		opts = append(opts, certificates(o))
 	}
 	nc, err := nats.Connect(o.URL, opts...)
 	if err != nil {
