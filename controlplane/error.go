@@ -53,7 +53,11 @@ type NotConnectedError struct {
 }
 
 func (e *NotConnectedError) Error() string {
-	return fmt.Sprintf("%s: no connection to %s: %s", e.Switch, e.Addr, plain(e.Cause))
+	text := unreached(e.Addr, e.Cause) + "; is a P4Runtime server running there?"
+	if e.Switch == e.Addr { // it has no other name
+		return text
+	}
+	return e.Switch + ": " + text
 }
 
 func (e *NotConnectedError) Unwrap() error { return e.Cause }
@@ -197,6 +201,9 @@ func (s *Session) callError(what string, err error) error {
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("%s: %s: no answer from %s within %v: %w", name, what, s.target.Addr, s.options.Timeout, context.DeadlineExceeded)
 	case codes.FailedPrecondition:
+		if what == pushing { // the switch does not fit the program
+			break
+		}
 		return fmt.Errorf("%s: %s: %s; has a pipeline been pushed? %w", name, what, plain(err), ErrNoPipeline)
 	}
 	if status.Code(err) == codes.Unknown && (strings.Contains(err.Error(), "first phase of device update") || strings.Contains(err.Error(), "reading table entries from target")) {
@@ -207,6 +214,12 @@ func (s *Session) callError(what string, err error) error {
 
 // ErrNoPipeline is wrapped by errors of calls to a switch that runs no pipeline.
 var ErrNoPipeline = errors.New("push one with SetPipeline or `pauseless ctl pipeline set`")
+
+// unreached says that a server cannot be reached, and why, with its address once.
+func unreached(addr string, cause error) string {
+	why := strings.TrimPrefix(plain(cause), "dial tcp "+addr+": ")
+	return fmt.Sprintf("cannot reach %s: %s", addr, strings.TrimPrefix(why, "connect: "))
+}
 
 // plainError prints a gRPC error without gRPC's framing.
 type plainError struct{ err error }

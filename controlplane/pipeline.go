@@ -61,6 +61,9 @@ func (s *Session) VerifyPipeline(ctx context.Context, p Pipeline) error {
 	return s.configure(ctx, p, p4v1.SetForwardingPipelineConfigRequest_VERIFY)
 }
 
+// pushing is what a Session does in configure.
+const pushing = "push the pipeline"
+
 func (s *Session) configure(ctx context.Context, p Pipeline, action p4v1.SetForwardingPipelineConfigRequest_Action) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -77,7 +80,7 @@ func (s *Session) configure(ctx context.Context, p Pipeline, action p4v1.SetForw
 			Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()},
 		},
 	})
-	return s.callError("push the pipeline", err)
+	return s.callError(pushing, err)
 }
 
 // FetchPipeline returns the pipeline that the switch runs. Its Config is empty if

@@ -432,7 +432,7 @@ func TestNoServerIsAnErrorAtOnce(t *testing.T) {
 			o.Event = (&events{}).add
 			_, err := controlplane.Connect(t.Context(), target(srv, 1), o)
 			var gone *controlplane.NotConnectedError
-			if !errors.As(err, &gone) || !strings.HasPrefix(err.Error(), "l1: no connection to "+srv.Addr()+": ") || !strings.HasSuffix(err.Error(), "connection refused") {
+			if !errors.As(err, &gone) || !strings.HasPrefix(err.Error(), "l1: cannot reach "+srv.Addr()+": ") || !strings.HasSuffix(err.Error(), "connection refused; is a P4Runtime server running there?") {
 				t.Errorf("read-only %v: %v", o.ReadOnly, err)
 			}
 		}
@@ -798,7 +798,7 @@ func TestAFabricReportsEverySwitchThatFails(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		b.Stop()
-		if _, err := controlplane.Open(t.Context(), targets, options(net, &events{})); err == nil || !strings.Contains(err.Error(), "l2: no connection") {
+		if _, err := controlplane.Open(t.Context(), targets, options(net, &events{})); err == nil || !strings.Contains(err.Error(), "l2: cannot reach") {
 			t.Errorf("got %v", err)
 		}
 		if _, err := controlplane.StartAll([]controlplane.Target{targets[0], targets[0]}, options(net, &events{})); err == nil || !strings.Contains(err.Error(), "two switches are called l1") {

@@ -64,7 +64,7 @@ func (s *Session) supervise(ctx context.Context) {
 		case status.Code(err) == codes.InvalidArgument:
 			s.event(Retrying, err, "election id %v is in use: by our last connection, if the switch has not detected its end yet, or by another controller; trying again in %v", s.get().mine, pause)
 		default:
-			s.event(Retrying, err, "cannot reach %s: %s; trying again in %v", s.target.Addr, plain(err), pause)
+			s.event(Retrying, err, "%s; trying again in %v", unreached(s.target.Addr, err), pause)
 		}
 		select {
 		case <-ctx.Done():

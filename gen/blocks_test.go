@@ -89,7 +89,11 @@ func keys(t *testing.T, file, typ string) string {
 			if text == "" {
 				t.Errorf("%s: %s.%s has no comment, which docs/blocks.md shows", file, typ, name)
 			}
-			fmt.Fprintf(&b, "| `%s` | %s |\n", key, strings.Replace(text, name, "`"+key+"`", 1))
+			if rest, ok := strings.CutPrefix(text, name+" "); ok { // the row names the key
+				rest = strings.TrimPrefix(strings.TrimPrefix(rest, "is "), "are ")
+				text = strings.ToUpper(rest[:1]) + rest[1:]
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", key, text)
 		}
 	}
 	if b.Len() == 0 {
@@ -223,7 +227,10 @@ func writeBlock(b *strings.Builder, of *block) {
 			for _, f := range fieldOf.FindAllStringSubmatch(m[2], -1) {
 				means := inBraces.ReplaceAllString(choiceOf.ReplaceAllString(strings.TrimSpace(f[3]), "$1 or $2"), "")
 				old, known := fields[f[2]]
-				if known {
+				switch {
+				case known && slices.Contains(strings.Split(old.on, ", "), on): // in both branches of a condition
+					on = old.on
+				case known:
 					on = old.on + ", " + on
 				}
 				fields[f[2]] = field{on, cmp.Or(old.means, means)}

@@ -194,8 +194,12 @@ type Units struct {
 }
 
 // For returns the units of a switch with these units that runs a program written for
-// others, of which empty ones are not known. It returns an error if they differ.
+// others, of which empty ones are not known. It returns an error if they differ, or if
+// no switch has the program's.
 func (u Units) For(program Units) (Units, error) {
+	if err := program.check(); err != nil {
+		return u, fmt.Errorf("the program is written for a %w", err)
+	}
 	out := Units{cmp.Or(u.Time, program.Time, "us"), cmp.Or(u.Depth, program.Depth, "packets")}
 	if program.Time != "" && program.Time != out.Time || program.Depth != "" && program.Depth != out.Depth {
 		program = Units{cmp.Or(program.Time, "us"), cmp.Or(program.Depth, "packets")}
@@ -203,6 +207,21 @@ func (u Units) For(program Units) (Units, error) {
 			program.Time, program.Depth, out.Time, out.Depth, program.Time, program.Depth)
 	}
 	return out, nil
+}
+
+// check returns an error if a unit is not empty and not one that a switch has.
+func (u Units) check() error {
+	switch u.Time {
+	case "", "us", "ns":
+	default:
+		return fmt.Errorf("unit of time %q: want us or ns", u.Time)
+	}
+	switch u.Depth {
+	case "", "packets", "cells80", "bytes":
+	default:
+		return fmt.Errorf("unit of queue depth %q: want packets, cells80 or bytes", u.Depth)
+	}
+	return nil
 }
 
 // CellBytes is the size of a cell in bytes, for queue depths in cells.
@@ -238,15 +257,8 @@ func (c *Config) check() error {
 		}
 		seen[p.Number] = true
 	}
-	switch c.Units.Time {
-	case "", "us", "ns":
-	default:
-		return fmt.Errorf("switch %s: unit of time %q: want us or ns", c.Name, c.Units.Time)
-	}
-	switch c.Units.Depth {
-	case "", "packets", "cells80", "bytes":
-	default:
-		return fmt.Errorf("switch %s: unit of queue depth %q: want packets, cells80 or bytes", c.Name, c.Units.Depth)
+	if err := c.Units.check(); err != nil {
+		return fmt.Errorf("switch %s: %w", c.Name, err)
 	}
 	if c.PFC.Lossless != 0 {
 		for _, p := range c.Ports {

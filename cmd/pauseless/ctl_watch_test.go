@@ -52,7 +52,7 @@ func TestWatchRedrawsItsTable(t *testing.T) {
 	}
 	shows("changed", "      3     44  port=3\n", "1 of 8 cells changed\n")
 	srv.Stop()
-	shows("gone", "l1: no connection to ", "; reading again in 1s\n")
+	shows("gone", "l1: cannot reach ", "; reading again in 1s\n")
 	if _, quit := w.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")}); quit == nil || quit() != tea.Quit() {
 		t.Error("q does not end it")
 	}

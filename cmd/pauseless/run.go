@@ -152,6 +152,14 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 	})
 }
 
+// end prints the time in microseconds at which a run ended.
+func end(us float64) string {
+	if us < 100 {
+		return fmt.Sprintf("%.4g us", us)
+	}
+	return fmt.Sprintf("%.2f ms", us/1000)
+}
+
 // stuckIn returns an error that names the first flow that could not proceed, or
 // else the first run that left judged flows, or nil.
 func stuckIn(runs []*result.Run) error {
@@ -162,8 +170,8 @@ func stuckIn(runs []*result.Run) error {
 	}
 	for _, r := range runs {
 		if left := r.Summary.Flows - r.Summary.Finished; r.Cut && left > 0 {
-			return stuckError{fmt.Sprintf("%s, seed %d was cut off at %.2f ms: %d of %d judged flows had not ended; raise until (SIMULATOR_STOP_TIME or FLOWGEN_STOP_TIME in a simulator's configuration)",
-				r.Label(), r.Seed, r.Summary.EndUS/1000, left, r.Summary.Flows)}
+			return stuckError{fmt.Sprintf("%s, seed %d was cut off at %s: %d of %d judged flows had not ended; raise until (SIMULATOR_STOP_TIME or FLOWGEN_STOP_TIME in a simulator's configuration)",
+				r.Label(), r.Seed, end(r.Summary.EndUS), left, r.Summary.Flows)}
 		}
 	}
 	return nil

@@ -94,7 +94,11 @@ func loadProgram(cmd *cobra.Command, name string) (*bmv2json.Program, softswitch
 		if err != nil {
 			return nil, softswitch.Units{}, err
 		}
-		return r.Program, p4rtserver.Units(r.P4Info), nil
+		units, err := p4rtserver.Units(r.P4Info)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return r.Program, units, err
 	}
 	data, err := infile.Read(name)
 	if err != nil {

@@ -70,7 +70,7 @@ type Stats struct {
 	Frames       uint64    // received
 	Unknown      uint64    // received, neither RoCEv2 nor PFC
 	Misdelivered uint64    // received, for another host or no queue pair of this one
-	OutOfOrder   uint64    // data packets that were not the next in their flow
+	OutOfOrder   uint64    // data packets with a PSN above the expected one
 	Degree       Histogram // distance to the expected packet, in packets
 	Timeouts     uint64
 	CNPs         uint64 // sent

@@ -178,8 +178,9 @@ func (i *Incoming) Ended() vtime.Time { return i.ended }
 // Delivered returns the number of packets received in order.
 func (i *Incoming) Delivered() int64 { return i.expected }
 
-// OutOfOrder returns the number of out-of-order packets, their maximum distance
-// to the expected packet, and the sum of the distances, in packets.
+// OutOfOrder returns the number of packets that arrived early, with a PSN above the
+// expected one, their maximum distance to it, and the sum of the distances, in packets.
+// RFC 4737 counts late packets instead.
 func (i *Incoming) OutOfOrder() (packets, degree, sum int64) {
 	return i.outOfOrder, i.degree, i.degreeSum
 }

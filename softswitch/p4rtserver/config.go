@@ -4,8 +4,10 @@ package p4rtserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -47,7 +49,13 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	default:
 		return nil, status.Errorf(codes.InvalidArgument, "unknown action %v", r.Action)
 	}
-	if p != nil && r.Action != p4v1.SetForwardingPipelineConfigRequest_VERIFY {
+	switch {
+	case p == nil:
+	case r.Action == p4v1.SetForwardingPipelineConfigRequest_VERIFY:
+		if _, err := s.fits(p); err != nil {
+			return nil, err
+		}
+	default:
 		if d, err = s.newDevice(p); err != nil { // before anyone waits for it
 			return nil, err
 		}
@@ -91,23 +99,51 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 }
 
 // Units returns the units of time and queue depth that a program's P4Info names in
-// the annotation units of its package; empty ones if it does not say.
-func Units(info *p4configv1.P4Info) (u softswitch.Units) {
-	for _, a := range info.GetPkgInfo().GetStructuredAnnotations() {
-		for _, kv := range a.GetKvPairList().GetKvPairs() {
-			switch {
-			case a.Name != "units":
-			case kv.Key == "time":
-				u.Time = kv.GetValue().GetStringValue()
-			case kv.Key == "depth":
-				u.Depth = kv.GetValue().GetStringValue()
-			}
+// the annotation units of its package; empty ones if it does not say. An annotation
+// that says anything else is an error.
+func Units(info *p4configv1.P4Info) (u softswitch.Units, err error) {
+	unread := errors.New(`the annotation units of the program cannot be read: want @units[time="ns", depth="cells80"], with time, depth or both`)
+	for _, text := range info.GetPkgInfo().GetAnnotations() {
+		if name, _, _ := strings.Cut(strings.TrimSpace(text), "("); strings.TrimSpace(name) == "@units" {
+			return u, unread
 		}
 	}
-	return u
+	for _, a := range info.GetPkgInfo().GetStructuredAnnotations() {
+		if a.Name != "units" {
+			continue
+		}
+		pairs := a.GetKvPairList().GetKvPairs()
+		for _, kv := range pairs {
+			value := kv.GetValue().GetStringValue()
+			switch {
+			case value == "":
+				return u, unread
+			case kv.Key == "time":
+				u.Time = value
+			case kv.Key == "depth":
+				u.Depth = value
+			default:
+				return u, unread
+			}
+		}
+		if len(pairs) == 0 {
+			return u, unread
+		}
+	}
+	return u, nil
 }
 
-func (p *pipeline) units() softswitch.Units { return Units(p.config.GetP4Info()) }
+// fits returns the program's units, or an error if the switch has others.
+func (s *Server) fits(p *pipeline) (softswitch.Units, error) {
+	u, err := Units(p.config.GetP4Info())
+	if err == nil {
+		_, err = s.sw.Config().Units.For(u)
+	}
+	if err != nil {
+		return u, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return u, nil
+}
 
 func (p *pipeline) name() string {
 	if p == nil {
@@ -119,13 +155,14 @@ func (p *pipeline) name() string {
 // newDevice returns a device in the initial state of a program.
 func (s *Server) newDevice(p *pipeline) (*device, error) {
 	d := &device{pipeline: p, s: s}
-	if _, err := s.sw.Config().Units.For(p.units()); err != nil {
-		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	units, err := s.fits(p)
+	if err != nil {
+		return nil, err
 	}
 	if err := d.grow(p.prog.StateBytes() + 4*int64(proto.Size(p.config))); err != nil {
 		return nil, err
 	}
-	*d = device{pipeline: p, s: s, charged: d.charged, state: interp.NewState(p.prog, s.sw.Config().Seed),
+	*d = device{pipeline: p, s: s, units: units, charged: d.charged, state: interp.NewState(p.prog, s.sw.Config().Seed),
 		groups: map[uint32]*p4v1.MulticastGroupEntry{}, sessions: map[uint32]*p4v1.CloneSessionEntry{},
 		digests: map[uint32]*p4v1.DigestEntry_Config{}, names: s.newNames(p)}
 	for _, bt := range p.order {
@@ -161,7 +198,7 @@ func (d *device) markConst(bt *boundTable, m *table.Match) {
 // commit makes the switch run a device.
 func (s *Server) commit(d *device) {
 	defer s.sw.Hold()()
-	if err := s.sw.SetUnits(d.units()); err != nil {
+	if err := s.sw.SetUnits(d.units); err != nil {
 		panic("BUG: " + err.Error()) // newDevice has checked them
 	}
 	if d.adopt != nil { // what packets change, at the last moment

@@ -206,6 +206,8 @@ func (s *Server) Capabilities(_ context.Context, r *p4v1.CapabilitiesRequest) (*
 type device struct {
 	*pipeline
 	s *Server
+	// units are those of its program.
+	units softswitch.Units
 	// live is set if the device is the switch itself, under its lock.
 	live bool
 	// charged is the memory of the state in bytes.

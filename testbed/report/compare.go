@@ -164,7 +164,7 @@ func interval(c result.Comparison, unit string) string {
 	if units := c.Units(); units != nil {
 		return minus(units.Text(unit))
 	}
-	return fmt.Sprintf("%s to %s", percent(c.Change.Low), percent(c.Change.High))
+	return result.IntervalText(c.Change.Low, c.Change.High, percent)
 }
 
 // counts returns rows without a comparison: flows finished, drops, and the

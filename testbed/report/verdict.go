@@ -146,7 +146,7 @@ func verdict(j *result.Judged) Answer {
 	case j.Difference != nil:
 		text += fmt.Sprintf("; difference %s (95 %% interval, %d seeds)", minus(j.Difference.Text(j.Unit())), j.Seeds)
 	case !math.IsInf(hi-lo, 0) && !math.IsNaN(hi-lo):
-		text += fmt.Sprintf(" (95 %% interval %s to %s, %d seeds)", percent(lo), percent(hi), j.Seeds)
+		text += fmt.Sprintf(" (95 %% interval %s, %d seeds)", result.IntervalText(lo, hi, percent), j.Seeds)
 	}
 	if !j.Claim.Paper.IsZero() {
 		text += "; the paper says " + minus(j.Claim.Paper.String())

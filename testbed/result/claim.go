@@ -134,6 +134,13 @@ func percent(s string) (float64, error) {
 	return x, err
 }
 
+// IntervalText prints the interval of a change whose bounds f prints. No number of a run
+// is negative, so that none falls by more than 100 %: a bound below that, which a
+// t interval of few runs can have, is printed as -100 %.
+func IntervalText(low, high float64, f func(float64) string) string {
+	return f(max(low, -1)) + " to " + f(max(high, -1))
+}
+
 // changeText prints a change as "-12.3 %", or as a factor from 1000 % on.
 func changeText(x float64) string {
 	if x >= 10 {

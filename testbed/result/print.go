@@ -179,7 +179,7 @@ func (o *Outcome) verdicts() [][]string {
 		case j.Difference != nil:
 			interval = j.Difference.Text(j.Unit())
 		case !math.IsInf(float64(j.Low), 0) && !math.IsNaN(float64(j.Low)):
-			interval = strings.TrimSuffix(changeText(float64(j.Low)), " %") + " to " + changeText(float64(j.High))
+			interval = strings.Replace(IntervalText(float64(j.Low), float64(j.High), changeText), " % to ", " to ", 1)
 		}
 		verdict := j.Verdict
 		if j.Why != "" {

@@ -26,10 +26,10 @@ func (r *Run) judgesSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.Su
 
 var rows = []row{
 	{rowFinished, func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }},
-	{"average FCT", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.AvgFCTUS) }},
-	{"p99 FCT", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.P99FCTUS) }},
-	{"average slowdown", func(s *Summary) string { return fmt.Sprintf("%.2f", s.AvgSlowdown) }},
-	{"p99 slowdown", func(s *Summary) string { return fmt.Sprintf("%.2f", s.P99Slowdown) }},
+	{"average FCT", finished("%.1f us", func(s *Summary) float64 { return s.AvgFCTUS })},
+	{"p99 FCT", finished("%.1f us", func(s *Summary) float64 { return s.P99FCTUS })},
+	{"average slowdown", finished("%.2f", func(s *Summary) float64 { return s.AvgSlowdown })},
+	{"p99 slowdown", finished("%.2f", func(s *Summary) float64 { return s.P99Slowdown })},
 	{"PAUSE frames", func(s *Summary) string { return fmt.Sprint(s.PauseFrames) }},
 	{"paused time, all ports", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.PausedUS) }},
 	{"stalled flows", func(s *Summary) string { return fmt.Sprint(s.Stalled) }},
@@ -40,6 +40,16 @@ var rows = []row{
 	{"retransmissions", func(s *Summary) string { return fmt.Sprint(s.Resent) }},
 	{rowCNPs, func(s *Summary) string { return fmt.Sprint(s.CNPs) }},
 	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
+}
+
+// finished returns the cells of a number of finished flows: "-" if there are none.
+func finished(format string, of func(*Summary) float64) func(*Summary) string {
+	return func(s *Summary) string {
+		if s.Finished == 0 {
+			return "-"
+		}
+		return fmt.Sprintf(format, of(s))
+	}
 }
 
 // Table prints the runs side by side, one column each: common rows, counters of
