@@ -38,11 +38,62 @@ func Decode(name string, data []byte) (*Program, error) {
 			d.list.Errorf(c.Pos, CodeShape, "calculation %s has %d inputs, want at most %d", c.Name, len(c.Input), maxInputs)
 		}
 	}
+	if len(d.list) == 0 {
+		d.sizes(p)
+	}
 	if err := d.list.Err(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
+
+// sizes reports what is too large as a whole, though its parts are not.
+func (d *decoder) sizes(p *Program) {
+	widths := make(map[string]int)
+	for _, t := range p.HeaderTypes {
+		if t == nil {
+			continue
+		}
+		bits := 0
+		for i := range t.Fields {
+			bits = min(bits+t.Fields[i].Width, maxHeaderBits+1)
+		}
+		if bits > maxHeaderBits {
+			d.list.Errorf(t.Pos, CodeShape, "header type %s has more than %d bits", t.Name, maxHeaderBits)
+		}
+		widths[t.Name] = bits
+	}
+	all := 0
+	for _, h := range p.Headers {
+		if h == nil {
+			continue
+		}
+		if all = min(all+widths[h.Type], maxAllBits+1); all > maxAllBits {
+			d.list.Errorf(h.Pos, CodeShape, "the headers up to %s have more than %d bits together", h.Name, maxAllBits)
+			break
+		}
+	}
+	for _, lists := range [][]*FieldList{p.FieldLists, p.LearnLists} {
+		elements := 0
+		for _, l := range lists {
+			if l == nil {
+				continue
+			}
+			if elements += len(l.Elements); elements > maxElements {
+				d.list.Errorf(l.Pos, CodeShape, "the lists up to %s have %d elements together, want at most %d", l.Name, elements, maxElements)
+				break
+			}
+		}
+	}
+}
+
+// Limits of a program as a whole. The time and the memory that it takes to load grow
+// with them.
+const (
+	maxHeaderBits = 1 << 20 // of a header or struct
+	maxAllBits    = 1 << 24 // of all headers
+	maxElements   = 1 << 14 // of all field lists, and of all learn lists
+)
 
 // maxInputs is the greatest number of inputs of a calculation: as many as a large frame has
 // words of 16 bits. Loading takes time that grows with its square.
