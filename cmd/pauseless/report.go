@@ -110,6 +110,9 @@ func made() string {
 // outcomes as `exp run -o json` prints it.
 func readSources(file, name string) ([]report.Source, error) {
 	text, err := infile.ReadJSON(file)
+	if errors.Is(err, infile.ErrNotJSON) {
+		return nil, fmt.Errorf("%s is not a results.json of `pauseless fabric run -d`, or an outcome.json of `pauseless exp run`: %w", file, infile.ErrNotJSON)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ func ReadJSON(name string) ([]byte, error) {
 	return jsonText(f, name, Data)
 }
 
+// ErrNotJSON is the cause of the error for a file that begins otherwise.
+var ErrNotJSON = errors.New("it is not JSON: neither an object nor a list")
+
 func jsonText(r io.Reader, name string, most int64) ([]byte, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(512)
@@ -49,7 +52,7 @@ func jsonText(r io.Reader, name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if head = bytes.TrimLeft(head, " \t\r\n"); len(head) > 0 && head[0] != '{' && head[0] != '[' {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not JSON: neither an object nor a list")}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotJSON}
 	}
 	return From(b, name, most)
 }
