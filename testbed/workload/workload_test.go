@@ -497,7 +497,7 @@ func TestMistakesInParts(t *testing.T) {
 		"{incast: {degree: 2, least: 3, size: 1KB}}":                                "0.incast.least: least is 3, must be from 1 to degree, which is 2",
 		"{incast: {degree: 2, size: 1KB, times: 2}}":                                "0.incast.interval: interval is missing",
 		"{burst: {from: h1, to: h1, flows: 1, size: 1KB}}":                          "h1 would send to itself",
-		"{burst: {from: h1, to: h2, flows: -1, size: 1KB}}":                         "flows is -1",
+		"{burst: {from: h1, to: h2, flows: 99999999, size: 1KB}}":                   "flows is 99999999",
 		"{long: {from: h1 h2, to: h2 h3}}":                                          "",
 		"{long: {from: h1 h2, to: h3 h2}}":                                          "h2 would send to itself",
 		"{coflow: {count: 1, flows: 1}}":                                            "exactly one of size, total, sizes and pareto",
