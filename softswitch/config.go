@@ -133,6 +133,9 @@ type Thresholds struct {
 	// Headroom is reserved for packets after XOFF. Packets beyond it are dropped
 	// with DropHeadroom. Zero: the whole buffer.
 	Headroom vtime.Size
+	// Apart is the headroom that dynamic thresholds count as not free. Zero: Headroom.
+	// It is for comparison with simulators that compute headroom in another way.
+	Apart vtime.Size
 }
 
 // EthernetOverhead is the size of a frame on a link beyond its bytes in memory:
@@ -303,6 +306,9 @@ func (p *Port) thresholds(pfc *PFC) Thresholds {
 		}
 		if o.Headroom != 0 {
 			t.Headroom = o.Headroom
+		}
+		if o.Apart != 0 {
+			t.Apart = o.Apart
 		}
 	}
 	return t

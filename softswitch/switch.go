@@ -120,7 +120,7 @@ func New(cfg Config) (*Switch, error) {
 		s.watchdogs = append(s.watchdogs, p.watchdog(&cfg.PFC))
 		ports = append(ports, tm.Port{
 			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
-			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom), Watchdog: s.watchdogs[len(ports)],
+			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom), Apart: int64(t.Apart), Watchdog: s.watchdogs[len(ports)],
 		})
 	}
 	for _, p := range cfg.Ports {

@@ -122,6 +122,16 @@ func (t *Topology) HeadroomFor(l *Link) vtime.Size {
 	return cmp.Or(t.Switch.PFC.Headroom, t.Needs(l))
 }
 
+// ApartFor returns the part of the buffer that the ports do not share because of a
+// link's headroom: the headroom, if PFC.Apart does not say otherwise.
+func (t *Topology) ApartFor(l *Link) vtime.Size {
+	a := t.Switch.PFC.Apart
+	if a == (Apart{}) {
+		return t.HeadroomFor(l)
+	}
+	return vtime.Size(l.Rate.Bytes(vtime.Time(a.Delays)*l.Delay)) + a.Bytes
+}
+
 // Needs returns the headroom that a link of the fabric needs, whose nodes obey a PAUSE
 // at once.
 func (t *Topology) Needs(l *Link) vtime.Size { return t.needs(l, 0, 0) }
@@ -145,7 +155,7 @@ func (t *Topology) needs(l *Link, response vtime.Time, cell int) (need vtime.Siz
 func (t *Topology) Shared(n *Node) vtime.Size {
 	shared := t.Switch.Buffer
 	for _, p := range n.Ports {
-		shared -= t.HeadroomFor(&t.Links[p.Link]) + t.Switch.PFC.Reserve
+		shared -= t.ApartFor(&t.Links[p.Link]) + t.Switch.PFC.Reserve
 	}
 	return shared
 }
@@ -162,7 +172,7 @@ func (t *Topology) CheckBuffer() error {
 		var most, sum vtime.Size
 		widest := 0
 		for p, port := range n.Ports {
-			h := t.HeadroomFor(&t.Links[port.Link])
+			h := t.ApartFor(&t.Links[port.Link])
 			if sum += h; h > most {
 				most, widest = h, p+1
 			}

@@ -172,6 +172,9 @@ type PFC struct {
 	// when a PAUSE is sent. Zero means that it is computed from the link's rate
 	// and delay and the largest frame.
 	Headroom vtime.Size `yaml:"headroom"`
+	// Apart, if set, is what the thresholds take a port's headroom for. It is for
+	// imported configurations, whose simulators compute it in another way.
+	Apart Apart `yaml:"-" json:",omitzero"`
 	// Reserve is the part of the buffer that each ingress port and priority has for
 	// itself.
 	Reserve vtime.Size `yaml:"reserve"`
@@ -190,6 +193,13 @@ type PFC struct {
 	// Watchdog finds storms of PAUSE, as SONiC's PFC watchdog does
 	// (docs/watchdog.md).
 	Watchdog Watchdog `yaml:"watchdog" json:",omitzero"`
+}
+
+// Apart is a simulator's formula for a port's headroom: the bytes of a link's rate in
+// some times its delay, and constant bytes.
+type Apart struct {
+	Delays int
+	Bytes  vtime.Size
 }
 
 // Watchdog finds PFC storms: a peer that pauses a queue in which packets wait, without

@@ -10,6 +10,7 @@
 package tm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -68,9 +69,9 @@ type Port struct {
 	// limit. Their packets are in no account.
 	OwnBuffer bool
 	// Thresholds of each ingress class: see softswitch.Thresholds. Gap is XOFF − XON.
-	XOFF, Gap, Reserve, Headroom int64
-	Alpha                        float64
-	Watchdog                     Watchdog
+	XOFF, Gap, Reserve, Headroom, Apart int64
+	Alpha                               float64
+	Watchdog                            Watchdog
 }
 
 // A Packet is a frame with its metadata inside the switch. A network under load has
@@ -331,7 +332,7 @@ func New(cfg Config, h Handler) (*Manager, error) {
 			p.limits.lossless = cfg.Lossless
 		}
 		p.weighted = p.drr.init(c.Weights)
-		m.apart += int64(bits.OnesCount8(p.limits.lossless)) * (p.Headroom + p.Reserve)
+		m.apart += int64(bits.OnesCount8(p.limits.lossless)) * (cmp.Or(c.Apart, p.Headroom) + p.Reserve)
 	}
 	if cfg.Size > 0 && m.apart >= cfg.Size {
 		return nil, fmt.Errorf("headroom and reserve of all ports take %d bytes of a buffer of %d: it must be larger, or the links fewer, slower or shorter", m.apart, cfg.Size)

@@ -523,6 +523,29 @@ func TestHeadroomIsKeptApart(t *testing.T) {
 	}
 }
 
+// A simulator's own headroom counts for what is free, not for what is dropped.
+func TestApart(t *testing.T) {
+	for _, c := range []struct {
+		apart, paused int64 // paused at half of 5000 bytes less what is apart at both ports
+	}{{0, 1000}, {500, 2000}} {
+		p := Port{Rate: gbps, XOFF: 100_000, Gap: 500, Alpha: 1, Headroom: 1500, Apart: c.apart}
+		b := newBed(t, Config{Ports: ports(2, p), Lossless: 1 << 3, Quanta: 0xffff, Size: 5000})
+		stored := int64(0)
+		for !b.m.ports[0].class(3).pausing && stored < 5000 {
+			if got := b.queue(0, 1, 3, 500, 'p'); got != Queued {
+				t.Fatalf("after %d bytes: %d", stored, got)
+			}
+			stored += 500
+		}
+		if stored != c.paused {
+			t.Errorf("apart %d: paused at %d bytes, want %d", c.apart, stored, c.paused)
+		}
+		if size, _ := b.m.Headroom(0, 3); size != 1500 {
+			t.Errorf("apart %d: headroom %d", c.apart, size)
+		}
+	}
+}
+
 // Thresholds whose sum exceeds the buffer drop nothing: when the shared part is
 // full, all ports pause their senders, and the headroom is kept.
 func TestThresholdsBeyondTheBuffer(t *testing.T) {

@@ -285,6 +285,11 @@ func (p *configParser) finish() {
 	}
 	mmu, _ := topo.MMU(c.Switch.MMU)
 	c.Switch.PFC, c.Switch.EgressAlpha = mmu.PFC, mmu.EgressAlpha
+	// The simulators' headroom, from which their thresholds follow.
+	c.Switch.PFC.Apart = topo.Apart{Delays: 3}
+	if p.conweave {
+		c.Switch.PFC.Apart = topo.Apart{Delays: 2, Bytes: mmu.PFC.Reserve}
+	}
 	c.Switch.PFC.Off, c.Switch.PFC.Pause = p.pfcOff, cmp.Or(pause, mmu.PFC.Pause)
 	if c.Profile == "conweave" {
 		// Packets that wait at a leaf lose hardly any time, as in the simulator, which

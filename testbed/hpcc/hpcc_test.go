@@ -198,6 +198,31 @@ CONWEAVE_DEFAULT_VOQ_WAITING_TIME 200
 // since only the links' rates are used, and a time after which no flow starts, which
 // once ended flows under way. Its switches send PAUSE at a sixteenth of the free
 // buffer, and RESUME as soon as the queue is below.
+// The simulators' thresholds follow from their own headroom: three times rate and
+// delay in HPCC's third.cc, twice and two packets in ConWeave's.
+func TestThresholdsFollowFromTheSimulatorsHeadroom(t *testing.T) {
+	for _, c := range []struct {
+		config string
+		want   vtime.Size
+	}{
+		{"", 37_500},
+		{"LB_MODE 0\n", 25_000 + 2*1048},
+	} {
+		cfg, err := ParseConfig("c.txt", required+c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := topo.Link{Rate: 100 * vtime.Gbps, Delay: vtime.Microsecond}
+		n := topo.Topology{Switch: cfg.Switch, Links: []topo.Link{l}}
+		if got := n.ApartFor(&l); got != c.want {
+			t.Errorf("%q: %v, want %v", c.config, got, c.want)
+		}
+		if has := n.HeadroomFor(&l); has != n.Needs(&l) {
+			t.Errorf("%q: the headroom is %v, not what the link needs", c.config, has)
+		}
+	}
+}
+
 func TestConfigAsConWeaveWritesIt(t *testing.T) {
 	c, err := ParseConfig("c.txt", required+`LB_MODE 3
 FLOWGEN_START_TIME 2.0

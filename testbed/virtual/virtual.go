@@ -266,7 +266,7 @@ func thresholds(t *topo.Topology, l *topo.Link) softswitch.Thresholds {
 	if c.Off {
 		return softswitch.Thresholds{}
 	}
-	th := softswitch.Thresholds{Headroom: t.HeadroomFor(l), Alpha: t.AlphaFor(l), Resume: c.Resume}
+	th := softswitch.Thresholds{Headroom: t.HeadroomFor(l), Apart: t.ApartFor(l), Alpha: t.AlphaFor(l), Resume: c.Resume}
 	if th.Resume == 0 {
 		th.Resume = t.DefaultResume()
 	}
