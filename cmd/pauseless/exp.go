@@ -38,7 +38,7 @@ it stopped. docs/experiments.md describes the format.`,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpWorkerCmd())
+	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpArchiveCmd(), newExpWorkerCmd())
 	return cmd
 }
 
@@ -241,7 +241,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	all := fl.Bool("all-metrics", false, "print every metric")
 	fl.StringVarP(&output, "output", "o", "table", expOutput)
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
-	fl.StringVar(&earlier, "earlier", "", "folder with outcomes that --keep wrote; of their runs only one is made again, as a check that it has the same result")
+	fl.StringVar(&earlier, "earlier", "", "folder with outcomes that --keep wrote, or an archive of `exp archive`; of their runs only one is made again, as a check that it has the same result")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
 	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers execute the runs, or local to start a server here")
@@ -353,24 +353,14 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	return cmd
 }
 
-// earlierOutcome reads the outcome of a plan from a folder that --keep wrote. It
-// returns nil if there is none.
-func earlierOutcome(dir string, p *exp.Plan) (*result.Outcome, error) {
-	o := result.Outcome{Experiment: p.Scenario.Name, Scale: p.Scenario.Scale}
-	name := filepath.Join(dir, o.File()+".json")
-	f, err := os.Open(name)
+// earlierOutcome reads the outcome of a plan from a folder that --keep wrote, or an
+// archive. It returns nil if there is none.
+func earlierOutcome(from string, p *exp.Plan) (*result.Outcome, error) {
+	o, err := result.ReadKept(from, (&result.Outcome{Experiment: p.Scenario.Name, Scale: p.Scenario.Scale}).File())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	was, err := result.ReadOutcome(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return was, nil
+	return o, err
 }
 
 // runPlan runs an experiment and prints its progress to stderr.
@@ -456,9 +446,9 @@ func keepOutcome(dir string, o *result.Outcome) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	o = o.Brief()
+	o = o.Slim()
 	name := o.File()
-	return writeFiles(dir, map[string]func(io.Writer) error{name + ".json": o.WriteJSON, name + ".md": o.WriteMarkdown})
+	return writeFiles(dir, map[string]func(io.Writer) error{name + ".json": o.WriteKept, name + ".md": o.WriteMarkdown})
 }
 
 func newExpStatusCmd() *cobra.Command {
@@ -536,13 +526,14 @@ func overAt(l exp.Estimate) string {
 
 func newExpShowCmd() *cobra.Command {
 	var f expFlags
-	var output string
+	var output, from string
 	cmd := &cobra.Command{
 		Use:     "show NAME|FILE.yaml|all...",
 		Short:   "Print the results of experiments so far",
-		Example: "  pauseless exp show rlb-fig3-victims\n  pauseless exp show rlb-fig3-victims --all-metrics",
+		Example: "  pauseless exp show rlb-fig3-victims\n  pauseless exp show rlb-fig3-victims --all-metrics\n  pauseless exp show rlb-fig15 --scale paper --from results.tar.gz",
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&from, "from", "", "print outcomes of this folder of `exp run --keep`, or archive of `exp archive`, instead of the store")
 	all := cmd.Flags().Bool("all-metrics", false, "print every metric")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", expOutput)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -556,6 +547,20 @@ func newExpShowCmd() *cobra.Command {
 		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
 		var outcomes []*result.Outcome
 		for _, p := range plans {
+			if from != "" {
+				o, err := result.ReadKept(from, (&result.Outcome{Experiment: p.Scenario.Name, Scale: f.scale}).File())
+				if err != nil {
+					return fmt.Errorf("--from: %w", err)
+				}
+				if outcomes = append(outcomes, o); output == "table" {
+					fmt.Fprintf(w, "%s: %s\n", p.Scenario.Name, o.Summary)
+					err = o.Table(w, *all)
+				}
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			if err := stored(cmd, p, store); err != nil {
 				return err
 			}

@@ -31,7 +31,8 @@ func newReportCmd() *cobra.Command {
 		Short: "Show results of runs as one HTML page",
 		Long: `Writes one self-contained HTML file: a sentence per comparison, a table with
 intervals, and interactive figures that can be saved as SVG. Runs of one scenario
-are compared with each other, seed by seed. Several files make one page.
+are compared with each other, seed by seed. Several files make one page. A file in
+an archive of exp archive is ARCHIVE.tar.gz/NAME.json.
 
 Figures of an experiment's single runs need figures.json, which exp run writes to
 its store, beside outcome.json.`,
@@ -109,6 +110,10 @@ func made() string {
 // readSources reads a results file, the outcome of an experiment, or an array of
 // outcomes as `exp run -o json` prints it.
 func readSources(file, name string) ([]report.Source, error) {
+	if archive, entry, ok := result.SplitArchive(file); ok {
+		o, err := result.ReadKept(archive, strings.TrimSuffix(entry, ".json"))
+		return []report.Source{{Name: name, Outcome: o}}, err
+	}
 	text, err := infile.ReadJSON(file)
 	if errors.Is(err, infile.ErrNotJSON) {
 		return nil, fmt.Errorf("%s is not a results.json of `pauseless fabric run -d`, or an outcome.json of `pauseless exp run`: %w", file, infile.ErrNotJSON)
@@ -180,7 +185,7 @@ func hasOutcome(dir string, o *result.Outcome) (bool, error) {
 		return false, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	var want, whole, brief bytes.Buffer
-	err = errors.Join(o.WriteJSON(&want), there.WriteJSON(&whole), there.Brief().WriteJSON(&brief))
+	err = errors.Join(o.WriteJSON(&want), there.WriteJSON(&whole), there.Slim().WriteJSON(&brief))
 	return bytes.Equal(want.Bytes(), whole.Bytes()) || bytes.Equal(want.Bytes(), brief.Bytes()), err
 }
 

@@ -3,7 +3,6 @@
 package exp
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -389,16 +388,12 @@ func read(name, scale string) (*result.Outcome, error) {
 	if o, ok := outcomes.Load(file); ok {
 		return o.(*result.Outcome), nil
 	}
-	data, err := os.ReadFile(file)
+	o, err := result.ReadKept(results, (&result.Outcome{Experiment: name, Scale: scale}).File())
 	if err != nil {
 		return nil, err
 	}
-	var o result.Outcome
-	if err := json.Unmarshal(data, &o); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	outcomes.Store(file, &o)
-	return &o, nil
+	outcomes.Store(file, o)
+	return o, nil
 }
 
 // share writes a change.

@@ -190,7 +190,7 @@ func (r *runner) same(j Job, n *result.RunNote) error {
 		return differs("its state", was.State, n.State)
 	}
 	for _, metric := range slices.Sorted(maps.Keys(n.Metrics)) {
-		if old, ok := was.Metrics[metric]; ok && old != n.Metrics[metric] {
+		if old, ok := was.Metrics[metric]; ok && !result.SameKept(old, n.Metrics[metric]) {
 			return differs(metric, old, n.Metrics[metric])
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/pauseless/pauseless/testbed/result/parquet"
 )
 
-// linksShown is the number of links in a table.
-const linksShown = 5
+// mostLinks is the number of links in a table.
+const mostLinks = 5
 
 // links sets o.Links, the links paused longest first. Links between the same nodes
 // count as one. A cell that only has runs of an earlier outcome has its links.
@@ -89,42 +89,50 @@ func longer(a, b Link) int {
 	return cmp.Or(cmp.Compare(b.PausedUS, a.PausedUS), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Peer, b.Peer))
 }
 
+// linksShown returns the links that were paused longest under any arm, each at one
+// point.
+func (o *Outcome) linksShown() (shown []*Link) {
+	sorted := slices.Clone(o.Links)
+	slices.SortStableFunc(sorted, longer)
+	for i := range sorted {
+		l := &sorted[i]
+		if len(shown) < mostLinks && !slices.ContainsFunc(shown, l.same) {
+			shown = append(shown, l)
+		}
+	}
+	return shown
+}
+
+// same reports whether two are of one link at one point.
+func (l *Link) same(m *Link) bool {
+	return l.Node == m.Node && l.Peer == m.Peer && slices.Equal(l.Point, m.Point)
+}
+
 // longestPaused returns a table of the links that were paused longest under any
 // arm, or nil if there are none.
 func (o *Outcome) longestPaused() [][]string {
 	if len(o.Links) == 0 {
 		return nil
 	}
-	sorted := slices.Clone(o.Links)
-	slices.SortStableFunc(sorted, longer)
-	same := func(a, b *Link) bool {
-		return a.Node == b.Node && a.Peer == b.Peer && slices.Equal(a.Point, b.Point)
-	}
 	head := []string{"links paused longest, us"}
 	for _, a := range o.Arms {
 		head = append(head, a.Name)
 	}
 	lines := [][]string{head}
-	var shown []*Link
-	for i := range sorted {
-		l := &sorted[i]
-		if len(shown) == linksShown || slices.ContainsFunc(shown, func(s *Link) bool { return same(s, l) }) {
-			continue
-		}
-		shown = append(shown, l)
+	for _, l := range o.linksShown() {
 		line := []string{fmt.Sprintf("%s to %s", l.Node, l.Peer)}
 		if len(l.Point) > 0 {
 			line[0] += ", " + o.PointText(l.Point)
 		}
 		for _, a := range o.Arms {
-			k := slices.IndexFunc(o.Links, func(m Link) bool { return m.Arm == a.Name && same(&m, l) })
+			k := slices.IndexFunc(o.Links, func(m Link) bool { return m.Arm == a.Name && m.same(l) })
 			switch {
 			case k >= 0 && o.Links[k].Half > 0:
 				line = append(line, number(o.Links[k].PausedUS)+" ±"+number(o.Links[k].Half))
 			case k >= 0:
 				line = append(line, number(o.Links[k].PausedUS))
 			case o.LinksLeftOut > 0:
-				line = append(line, "-") // not known: left out by Brief
+				line = append(line, "-") // not known: left out by Slim
 			default:
 				line = append(line, number(0))
 			}

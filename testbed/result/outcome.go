@@ -3,8 +3,6 @@
 package result
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -36,15 +34,15 @@ type Outcome struct {
 	Cells    []Cell   `json:"cells"`
 	Claims   []Judged `json:"claims,omitempty"`
 	Loads    []Load   `json:"offered_load,omitempty"`
-	// Links are the paused links by arm and point. After Brief they are the
-	// LinksKept paused longest of each, and LinksLeftOut counts the others.
+	// Links are the paused links by arm and point. After Slim they are those of the
+	// page, and LinksLeftOut counts the others.
 	Links        []Link `json:"links,omitempty"`
 	LinksLeftOut int    `json:"links_left_out,omitempty"`
 	// Remarks are circumstances that make the outcome less reliable.
 	Remarks []string `json:"remarks,omitempty"`
 	// Partial reports whether runs are missing because the budget was spent.
 	Partial bool `json:"partial,omitempty"`
-	// Runs are in the order of arms and points. After Brief each names at most
+	// Runs are in the order of arms and points. After Slim each names at most
 	// StuckKept of its stuck flows.
 	Runs []RunNote `json:"runs"`
 
@@ -144,7 +142,7 @@ type RunNote struct {
 	EndUS  float64  `json:"end_us,omitempty"` // virtual time in µs
 	Steady *Steady  `json:"steady,omitempty"`
 	// Stuck has the flows that cannot proceed, StuckLeftOut the number of those
-	// that Brief left out. The metric stuck_flows counts both.
+	// that Slim left out. The metric stuck_flows counts both.
 	Stuck        []Stuck  `json:"stuck,omitempty"`
 	StuckLeftOut int      `json:"stuck_left_out,omitempty"`
 	Remarks      []string `json:"remarks,omitempty"`
@@ -198,7 +196,12 @@ func needsAllFlows(name string) bool {
 // order of arms and points.
 func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 	o.Format, o.Runs, o.Cells, o.Claims, o.Remarks = OutcomeFormat, runs, nil, nil, nil
-	var names []string
+	var names, only []string
+	if o.Earlier != nil { // a slim one lacks metrics, which would be means of a part of the seeds
+		for _, m := range o.Earlier.Metrics {
+			only = append(only, m.Name)
+		}
+	}
 	for i := range runs {
 		r := &runs[i]
 		c := o.cell(r.Arm, r.Point)
@@ -208,6 +211,9 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 		}
 		r.claimed(claims)
 		for name, v := range r.Metrics {
+			if only != nil && !slices.Contains(only, name) {
+				continue
+			}
 			if c.Values[name] == nil && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -238,10 +244,16 @@ func (o *Outcome) Fill(runs []RunNote, claims []Claim) {
 		o.Cells[i].mean()
 	}
 	o.links()
+	o.Judge(claims)
+	o.remark()
+}
+
+// Judge decides claims by the values of the cells.
+func (o *Outcome) Judge(claims []Claim) {
+	o.Claims = nil
 	for i := range claims {
 		o.judge(&claims[i])
 	}
-	o.remark()
 }
 
 // Again returns the runs of an outcome that was read from a file, with their
@@ -673,99 +685,43 @@ func (o *Outcome) Count() (holds, refuted, inconclusive int) {
 	return holds, refuted, inconclusive
 }
 
-// WriteJSON writes the outcome as indented JSON. An array of numbers, such as the
-// values of the seeds, and a short object take one line each, so that a diff of
-// two files is short.
-func (o *Outcome) WriteJSON(w io.Writer) error {
-	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(o); err != nil {
-		return err
-	}
-	_, err := w.Write(indent(b.Bytes()))
-	return err
-}
+// WriteJSON writes the outcome with all that follows from its values, for other
+// programs.
+func (o *Outcome) WriteJSON(w io.Writer) error { return writeLines(w, o) }
 
-// maxLine is the length in bytes up to which an object takes one line.
-const maxLine = 160
-
-// indent lays out compact JSON: one value to a line, but arrays and objects that
-// hold no others on one line, if an object is not longer than maxLine.
-func indent(compact []byte) []byte {
-	out := make([]byte, 0, 2*len(compact))
-	depth, quoted := 0, false
-	newline := func() {
-		out = append(out, '\n')
-		for range depth {
-			out = append(out, ' ')
-		}
-	}
-	for i := 0; i < len(compact); i++ {
-		c := compact[i]
-		switch {
-		case quoted:
-			out = append(out, c)
-			if c == '\\' {
-				i++
-				out = append(out, compact[i])
-			}
-			quoted = c != '"'
-			continue
-		case c == '"':
-			quoted = true
-		case c == '{' || c == '[':
-			if n := flat(compact[i:]); n > 0 && (c == '[' || n <= maxLine) {
-				out = append(out, compact[i:i+n]...)
-				i += n - 1
-				continue
-			}
-			out = append(out, c)
-			depth++
-			newline()
-			continue
-		case c == '}' || c == ']':
-			depth--
-			newline()
-		}
-		out = append(out, c)
-		switch c {
-		case ',':
-			newline()
-		case ':':
-			out = append(out, ' ')
-		}
-	}
-	return out
-}
-
-// flat returns the length of the array or object at the start of s, or 0 if it
-// holds another.
-func flat(s []byte) int {
-	quoted := false
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			return 0
-		case c == '}' || c == ']':
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// ReadOutcome reads the JSON that WriteJSON writes. It returns an error for
+// ReadOutcome reads what WriteJSON or WriteKept writes. It returns an error for
 // another format.
 func ReadOutcome(r io.Reader) (*Outcome, error) {
-	var o Outcome
-	if err := infile.JSONFrom(r, &o); err != nil {
+	text, err := infile.From(r, "the outcome", infile.Data)
+	if err != nil {
 		return nil, err
 	}
-	if o.Format != OutcomeFormat {
-		return nil, fmt.Errorf("format is %q, want %q: not an outcome of an experiment", o.Format, OutcomeFormat)
+	var o Outcome
+	if err := o.UnmarshalJSON(text); err != nil {
+		return nil, err
 	}
 	return &o, nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler, for both formats.
+func (o *Outcome) UnmarshalJSON(text []byte) error {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := infile.JSON(text, &head); err != nil {
+		return err
+	}
+	switch head.Format {
+	case OutcomeFormat:
+		type plain Outcome
+		return infile.JSON(text, (*plain)(o))
+	case KeptFormat:
+		var k kept
+		if err := infile.JSON(text, &k); err != nil {
+			return err
+		}
+		*o = *k.outcome()
+		return nil
+	}
+	return fmt.Errorf("format is %q, want %q or %q: not an outcome of an experiment", head.Format, OutcomeFormat, KeptFormat)
 }

@@ -194,6 +194,11 @@ func (o *Outcome) verdicts() [][]string {
 	return lines
 }
 
+// Change returns the effect of a claim and its interval as documents print them.
+func (j *Judged) Change() string {
+	return fmt.Sprintf("%s %s %s", changeText(float64(j.Effect)), changeText(float64(j.Low)), changeText(float64(j.High)))
+}
+
 // Unit returns the unit of the claim's metric; "" if it counts or is a share.
 func (j *Judged) Unit() string {
 	_, name := j.Claim.Relation()

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/infile"
+)
+
+// ArchiveExt is how the name of an archive of outcomes ends.
+const ArchiveExt = ".tar.gz"
+
+// sums is the first file of an archive: the SHA-256 of the others, as sha256sum
+// prints them.
+const sums = "SHA256SUMS"
+
+// WriteArchive writes outcomes as a tar file that is compressed by gzip: each in
+// KeptFormat, with all its metrics and digits. The bytes depend on nothing else.
+func WriteArchive(w io.Writer, outcomes []*Outcome) error {
+	files := make(map[string][]byte)
+	var names []string
+	for _, o := range outcomes {
+		var b bytes.Buffer
+		if err := o.WriteKept(&b); err != nil {
+			return err
+		}
+		name := o.File() + ".json"
+		if files[name] != nil {
+			return fmt.Errorf("two outcomes are called %s", o.File())
+		}
+		files[name], names = b.Bytes(), append(names, name)
+	}
+	slices.Sort(names)
+	var list strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&list, "%s  %s\n", hash(files[name]), name)
+	}
+	files[sums], names = []byte(list.String()), slices.Insert(names, 0, sums)
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(z)
+	for _, name := range names {
+		if err := t.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name])), Mode: 0o644, Format: tar.FormatPAX}); err != nil {
+			return err
+		}
+		if _, err := t.Write(files[name]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(t.Close(), z.Close())
+}
+
+func hash(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// SplitArchive splits the name of a file in an archive, as in
+// results.tar.gz/rlb-fig3.json.
+func SplitArchive(name string) (archive, file string, ok bool) {
+	archive, file, ok = strings.Cut(filepath.ToSlash(name), ArchiveExt+"/")
+	return archive + ArchiveExt, file, ok && file != ""
+}
+
+// ReadKept reads the outcome of a name, as File returns it, from a folder that
+// `exp run --keep` wrote, or from an archive. The error is fs.ErrNotExist if it has no such
+// outcome.
+func ReadKept(from, name string) (*Outcome, error) {
+	file := filepath.Join(from, name+".json")
+	var text []byte
+	var err error
+	if strings.HasSuffix(from, ArchiveExt) {
+		text, err = readArchived(from, name+".json")
+	} else {
+		text, err = infile.ReadJSON(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o, err := ReadOutcome(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return o, nil
+}
+
+// readArchived reads a file of an archive, and compares its checksum.
+func readArchived(archive, file string) ([]byte, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: not an archive of `pauseless exp archive`", archive, err)
+	}
+	var list []byte
+	for t := tar.NewReader(z); ; {
+		head, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: %s: %w", archive, file, fs.ErrNotExist)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", archive, err)
+		}
+		if name := path.Clean(head.Name); name != sums && name != file {
+			continue
+		}
+		text, err := infile.From(t, archive+"/"+head.Name, infile.Data)
+		if err != nil {
+			return nil, err
+		}
+		if path.Clean(head.Name) == sums {
+			list = text
+			continue
+		}
+		if !bytes.Contains(list, fmt.Appendf(nil, "%s  %s\n", hash(text), file)) {
+			return nil, fmt.Errorf("%s: %s is not as it was written: its checksum is not in %s", archive, file, sums)
+		}
+		return text, nil
+	}
+}
+
+// FindOutcomes reads all outcomes in a folder: of exp run --keep, or a store, which
+// has them in folders of their own. Other files are skipped.
+func FindOutcomes(folder string) (all []*Outcome, err error) {
+	var names []string
+	for _, pattern := range []string{"*.json", "*/outcome.json"} {
+		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
+	}
+	for _, name := range names {
+		text, err := infile.ReadJSON(name)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(text[:min(len(text), 200)], []byte(OutcomeFormat)) && !bytes.Contains(text[:min(len(text), 200)], []byte(KeptFormat)) {
+			continue
+		}
+		o, err := ReadOutcome(bytes.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, o)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no outcomes; name a folder of exp run --keep, or its store", folder)
+	}
+	return all, nil
+}
