@@ -20,6 +20,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
 	"github.com/pauseless/pauseless/internal/simnet"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -41,6 +43,9 @@ func start(t *testing.T) (*bfrttest.Server, *bfrt.Client, string) {
 	t.Helper()
 	server, err := bfrttest.New(2, bfrttest.Device)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.PutPanel(bfrttest.Panel()); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,7 +126,7 @@ func TestEntries(t *testing.T) {
 	if _, err := c.Read(ctx, 0, route, false); err == nil || !strings.Contains(err.Error(), "NotFound") {
 		t.Errorf("after deleting it: error is %v", err)
 	}
-	if err := c.Write(ctx, bfrt.PipeAll, bfrtpb.Update_INSERT, bfrt.Entry{Table: "route", Default: true, Action: "to_port", Data: map[string]any{"port": 1}}); err != nil {
+	if err := c.Write(ctx, bfrt.PipeAll, bfrtpb.Update_MODIFY, bfrt.Entry{Table: "route", Default: true, Action: "to_port", Data: map[string]any{"port": 1}}); err != nil {
 		t.Errorf("the default entry: %v", err)
 	}
 }
@@ -140,7 +145,7 @@ func TestEntriesThatMakeNoSense(t *testing.T) {
 		"field port is of type bytes, not bool": {Table: "route", Match: match, Action: "to_port", Data: map[string]any{"port": true}},
 		`not "BF_SPEED_41G"`:                    {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$SPEED": "BF_SPEED_41G"}},
 		// The server rejects these.
-		"field $FEC is missing":           {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$SPEED": "BF_SPEED_40G"}},
+		"both $SPEED and $FEC are needed": {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$SPEED": "BF_SPEED_40G"}},
 		"field $PORT_UP can only be read": {Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 1)}, Data: map[string]any{"$PORT_UP": true}},
 		"an action is needed":             {Table: "route", Match: match},
 		"the key has 1 fields, 0 are":     {Table: "route", Action: "to_port", Data: map[string]any{"port": 1}},
@@ -174,80 +179,166 @@ func TestRegistersOfEachPipeline(t *testing.T) {
 	}
 }
 
-func TestMirrorSessionsAndPorts(t *testing.T) {
-	_, c, _ := start(t)
-	ctx := t.Context()
-	for _, m := range []bfrt.Mirror{
-		{Session: 5, Port: 132, Queue: 7, Truncate: 100, Direction: "BOTH"},
-		{Session: 1000, Group: 9, Truncate: 80, Direction: "EGRESS"},
-	} {
-		if err := c.SetMirror(ctx, m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := c.Read(ctx, 0, bfrt.Entry{Table: "$mirror.cfg", Match: []bfrt.Match{bfrt.Eq("$sid", 1000)}}, false)
-	want := map[string]any{"$session_enable": true, "$direction": "EGRESS", "$mcast_grp_a": uint64(9), "$mcast_grp_a_valid": true, "$max_pkt_len": uint64(80)}
-	if err != nil || len(got) != 1 || got[0].Action != "$normal" || !reflect.DeepEqual(got[0].Data, want) {
-		t.Errorf("session 1000 is %+v, %v, want %v", got, err, want)
-	}
-	if err := c.AddPort(ctx, bfrt.Port{Port: 132, Speed: "40G", FEC: "NONE", PFC: 1 << 3}); err != nil {
-		t.Fatal(err)
-	}
-	got, err = c.Read(ctx, 0, bfrt.Entry{Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 132)}}, false)
-	want = map[string]any{"$SPEED": "BF_SPEED_40G", "$FEC": "BF_FEC_TYP_NONE", "$PORT_ENABLE": true, "$TX_PFC_EN_MAP": uint64(8), "$RX_PFC_EN_MAP": uint64(8)}
-	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Data, want) {
-		t.Errorf("port 132 is %+v, %v, want %v", got, err, want)
-	}
-}
-
-// Flow control, the priority group and the queue of a class.
-func TestLossless(t *testing.T) {
+// What a network needs of the driver's tables is written once, is kept, and a change of
+// PFC alone stops no port.
+func TestNetwork(t *testing.T) {
 	server, c, _ := start(t)
 	ctx := t.Context()
-	table := func(name string) uint32 {
-		x, err := c.Info().Table(name)
+	net := network(t, "")
+	l1 := net.NodeByName("l1")
+	ports := map[int]int{1: 132, 2: 140, 3: 148, 4: 156}
+	wanted := func(net *topo.Topology) []bfrt.Wanted {
+		t.Helper()
+		list, err := c.Network(ctx, net, l1.ID, 3, ports)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return x.ID
+		return list
 	}
-	port := &bfrtpb.TableKey{Fields: []*bfrtpb.KeyField{{FieldId: 1, MatchType: &bfrtpb.KeyField_Exact_{Exact: &bfrtpb.KeyField_Exact{Value: []byte{0, 0, 0, 132}}}}}}
-	server.Put(&bfrtpb.TableEntry{TableId: table("tf1.tm.port.cfg"), Key: port, Data: &bfrtpb.TableData{Fields: []*bfrtpb.DataField{
-		{FieldId: 2, Value: &bfrtpb.DataField_Stream{Stream: []byte{1}}},
-		{FieldId: 3, Value: &bfrtpb.DataField_IntArrVal{IntArrVal: &bfrtpb.DataField_IntArray{Val: []uint32{8, 9, 10, 11, 12, 13, 14, 15}}}},
-	}}})
-	var stats bfrtpb.TableData
-	for i := range 8 {
-		stats.Fields = append(stats.Fields, &bfrtpb.DataField{FieldId: uint32(10 + i), Value: &bfrtpb.DataField_Stream{Stream: []byte{0, 0, 0, 0, 0, 0, 1, byte(i)}}})
+	if changes, err := c.Apply(ctx, wanted(net)); err != nil || len(changes) != 4+1+4*5 {
+		t.Fatalf("%d changes, %v", len(changes), err)
 	}
-	server.Put(&bfrtpb.TableEntry{TableId: table("$PORT_STAT"), Key: port, Data: &stats})
+	for _, x := range []struct {
+		pipe uint32
+		e    bfrt.Entry
+		want map[string]any
+	}{
+		{bfrt.PipeAll, bfrt.Entry{Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 132)}},
+			map[string]any{"$SPEED": "BF_SPEED_100G", "$FEC": "BF_FEC_TYP_REED_SOLOMON", "$PORT_ENABLE": true, "$TX_PFC_EN_MAP": uint64(8), "$RX_PFC_EN_MAP": uint64(8)}},
+		{bfrt.PipeAll, bfrt.Entry{Table: "tf1.tm.pool.cfg", Match: []bfrt.Match{bfrt.Eq("pool", "IG_SKID_POOL")}}, map[string]any{"size_cells": uint64(4 * 1000)}},
+		{1, bfrt.Entry{Table: "tf1.tm.port.buffer", Match: []bfrt.Match{bfrt.Eq("dev_port", 132)}}, map[string]any{"skid_limit_cells": uint64(1000)}},
+		{1, bfrt.Entry{Table: "tf1.tm.port.flowcontrol", Match: []bfrt.Match{bfrt.Eq("dev_port", 132)}},
+			map[string]any{"mode_tx": "PFC", "mode_rx": "PFC", "cos_to_icos": []uint32{0, 1, 2, 3, 4, 5, 6, 7}}},
+		{1, bfrt.Entry{Table: "tf1.tm.queue.cfg", Match: []bfrt.Match{bfrt.Eq("pg_id", 1), bfrt.Eq("pg_queue", 3)}}, map[string]any{"pfc_cos": uint64(3)}},
+		{1, bfrt.Entry{Table: "tf1.tm.queue.buffer", Match: []bfrt.Match{bfrt.Eq("pg_id", 1), bfrt.Eq("pg_queue", 3)}},
+			map[string]any{"tail_drop_enable": false, "guaranteed_cells": uint64(20), "hysteresis_cells": uint64(32), "pool_id": "EG_APP_POOL_0", "dynamic_baf": "80%"}},
+		{1, bfrt.Entry{Table: "tf1.tm.ppg.cfg", Match: []bfrt.Match{bfrt.Eq("ppg_id", 5)}},
+			map[string]any{"dev_port": uint64(132), "icos_3": true, "guaranteed_cells": uint64(24), "hysteresis_cells": uint64(40), "pool_id": "IG_APP_POOL_0",
+				"pool_max_cells": uint64(3200), "dynamic_baf": "DISABLE", "pfc_enable": true, "pfc_skid_max_cells": uint64(1000)}},
+	} {
+		if got, err := c.Read(ctx, x.pipe, x.e, false); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Data, x.want) {
+			t.Errorf("%s is %+v, %v, want %v", x.e.Table, got, err, x.want)
+		}
+	}
+	if changes, err := c.Apply(ctx, wanted(net)); err != nil || len(changes) != 0 {
+		t.Errorf("the same again: %d changes, %v", len(changes), err)
+	}
+	if _, err := c.Apply(ctx, wanted(network(t, ", hosts_only: true"))); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Read(ctx, bfrt.PipeAll, bfrt.Entry{Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 148)}}, false); err != nil || got[0].Data["$RX_PFC_EN_MAP"] != uint64(0) {
+		t.Errorf("without PFC between switches: %v, %v", got, err)
+	}
+	if n := server.Starts(148); n != 1 {
+		t.Errorf("port 148 was started %d times, want once", n)
+	}
+	// A port with another rate is set up anew, as the driver wants it.
+	slow := network(t, "")
+	for i := range slow.Links {
+		slow.Links[i].Rate = 40 * vtime.Gbps
+	}
+	if _, err := c.Apply(ctx, wanted(slow)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Read(ctx, bfrt.PipeAll, bfrt.Entry{Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 132)}}, false); err != nil || got[0].Data["$SPEED"] != "BF_SPEED_40G" || got[0].Data["$FEC"] != "BF_FEC_TYP_NONE" {
+		t.Errorf("at 40 Gb/s: %v, %v", got, err)
+	}
+}
 
-	err := c.SetLossless(ctx, bfrt.Lossless{Port: 132, Pipe: 1, Class: 3, Group: 7, Guaranteed: 20, XOFF: 3200, Skid: 500, Hysteresis: 128})
+func network(t *testing.T, pfc string) *topo.Topology {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "net.yaml")
+	text := "name: wedges\nleaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}\nswitch: {buffer: 22MB, pfc: {xoff: 256KB" + pfc + "}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	net, err := topo.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Read(ctx, 1, bfrt.Entry{Table: "tf1.tm.queue.cfg", Match: []bfrt.Match{bfrt.Eq("pg_id", 1), bfrt.Eq("pg_queue", 11)}}, false)
-	if err != nil || len(got) != 1 || got[0].Data["pfc_cos"] != uint64(3) {
-		t.Errorf("queue 11 is %+v, %v", got, err)
+	return net
+}
+
+// Networks that the chip's buffer has no room for, and a driver whose ports do not obey
+// PFC.
+func TestNetworksThatDoNotFit(t *testing.T) {
+	for want, change := range map[string]func(*topo.Topology, *bfrttest.Server) error{
+		"the headroom of its ports needs": func(net *topo.Topology, _ *bfrttest.Server) error {
+			for i := range net.Links {
+				net.Links[i].Delay = 200 * vtime.Microsecond
+			}
+			return nil
+		},
+		"XOFF is 100000 cells": func(net *topo.Topology, _ *bfrttest.Server) error {
+			net.Switch.PFC.XOFF = 8 * vtime.MB
+			return nil
+		},
+		"port 140 does not obey PFC (mode_rx of tf1.tm.port.flowcontrol is NONE)": func(_ *topo.Topology, s *bfrttest.Server) error {
+			return s.PutEntry(0, bfrt.Entry{Table: "tf1.tm.port.flowcontrol", Match: []bfrt.Match{bfrt.Eq("dev_port", 140)}, Data: map[string]any{"mode_tx": "NONE", "mode_rx": "NONE"}})
+		},
+		"a Tofino port does not run at 200Gbps": func(net *topo.Topology, _ *bfrttest.Server) error {
+			net.Links[0].Rate = 200 * vtime.Gbps
+			return nil
+		},
+	} {
+		server, c, _ := start(t)
+		net := network(t, "")
+		if err := change(net, server); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Network(t.Context(), net, net.NodeByName("l1").ID, 3, map[int]int{1: 132, 2: 140, 3: 148, 4: 156}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one with %q", err, want)
+		}
 	}
-	got, err = c.Read(ctx, 1, bfrt.Entry{Table: "tf1.tm.ppg.cfg", Match: []bfrt.Match{bfrt.Eq("ppg_id", 7)}}, false)
-	want := map[string]any{"dev_port": uint64(132), "icos_3": true, "guaranteed_cells": uint64(20), "hysteresis_cells": uint64(128), "pool_id": "IG_APP_POOL_0",
-		"pool_max_cells": uint64(3200), "dynamic_baf": "DISABLE", "pfc_enable": true, "pfc_skid_max_cells": uint64(500)}
-	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0].Data, want) {
-		t.Errorf("priority group 7 is %+v, %v, want %v", got, err, want)
+}
+
+// The server refuses what the driver refuses although bfrt.json allows it.
+func TestTheDriverRefuses(t *testing.T) {
+	_, c, _ := start(t)
+	group := func(id, port int) bfrt.Entry {
+		return bfrt.Entry{Table: "tf1.tm.ppg.cfg", Match: []bfrt.Match{bfrt.Eq("ppg_id", id)}, Action: "dev_port", Data: map[string]any{"dev_port": port, "icos_3": true}}
 	}
-	if _, err := c.Read(ctx, 0, bfrt.Entry{Table: "tf1.tm.ppg.cfg", Match: []bfrt.Match{bfrt.Eq("ppg_id", 7)}}, false); err == nil {
-		t.Error("the priority group is on pipeline 0 as well")
+	if err := c.Write(t.Context(), 1, bfrtpb.Update_INSERT, group(5, 132)); err != nil {
+		t.Fatal(err)
 	}
-	pauses, err := c.Pauses(ctx, 132)
-	if err != nil || pauses != [8]uint64{256, 257, 258, 259, 260, 261, 262, 263} {
-		t.Errorf("pauses are %v, %v", pauses, err)
+	for want, x := range map[string]struct {
+		pipe uint32
+		op   bfrtpb.Update_Type
+		e    bfrt.Entry
+	}{
+		"a pipeline must be given":                       {bfrt.PipeAll, bfrtpb.Update_INSERT, group(6, 132)},
+		"dev_port=132 is not on pipe_id=0":               {0, bfrtpb.Update_INSERT, group(6, 132)},
+		"ppg_id 0 is incorrect":                          {1, bfrtpb.Update_INSERT, group(0, 132)},
+		"the group is at dev_port=132 instead of 140":    {1, bfrtpb.Update_MODIFY, group(5, 140)},
+		"field mode_rx can only be read":                 {0, bfrtpb.Update_MODIFY, bfrt.Entry{Table: "tf1.tm.port.flowcontrol", Match: []bfrt.Match{bfrt.Eq("dev_port", 132)}, Data: map[string]any{"mode_rx": "PFC"}}},
+		`is one of NONE, PFC, PAUSE, not "DISABLE"`:      {0, bfrtpb.Update_MODIFY, bfrt.Entry{Table: "tf1.tm.port.flowcontrol", Match: []bfrt.Match{bfrt.Eq("dev_port", 132)}, Data: map[string]any{"mode_tx": "DISABLE"}}},
+		"field ppg_id has 8 bits, 300 does not fit":      {1, bfrtpb.Update_INSERT, group(300, 132)},
+		"Table Entry modify failed table: $mirror.cfg":   {bfrt.PipeAll, bfrtpb.Update_MODIFY, bfrt.Entry{Table: "$mirror.cfg", Match: []bfrt.Match{bfrt.Eq("$sid", 5)}, Action: "$normal", Data: map[string]any{"$session_enable": true}}},
+		"field $MULTICAST_LAG_ID is missing":             {bfrt.PipeAll, bfrtpb.Update_INSERT, bfrt.Entry{Table: "$pre.node", Match: []bfrt.Match{bfrt.Eq("$MULTICAST_NODE_ID", 5)}, Data: map[string]any{"$MULTICAST_RID": 1, "$DEV_PORT": []uint32{4}}}},
+		"field pool is of type string, not a number":     {0, bfrtpb.Update_MODIFY, bfrt.Entry{Table: "tf1.tm.pool.cfg", Match: []bfrt.Match{bfrt.Eq("pool", 3)}, Data: map[string]any{"size_cells": 3}}},
+		"tf1.tm.port.buffer: entries cannot be added":    {0, bfrtpb.Update_INSERT, bfrt.Entry{Table: "tf1.tm.port.buffer", Match: []bfrt.Match{bfrt.Eq("dev_port", 132)}, Data: map[string]any{"skid_limit_cells": 8}}},
+		"field pool is one of IG_APP_POOL_0, IG_APP_POO": {0, bfrtpb.Update_MODIFY, bfrt.Entry{Table: "tf1.tm.pool.cfg", Match: []bfrt.Match{bfrt.Eq("pool", "POOL")}, Data: map[string]any{"size_cells": 3}}},
+	} {
+		if err := c.Write(t.Context(), x.pipe, x.op, x.e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A switch that does not keep what is written is an error.
+func TestApplyReadsWhatItWrote(t *testing.T) {
+	server, c, _ := start(t)
+	wanted := []bfrt.Wanted{{Pipe: bfrt.PipeAll, Entry: bfrt.Entry{Table: "$mirror.cfg", Match: []bfrt.Match{bfrt.Eq("$sid", 5)}, Action: "$normal",
+		Data: map[string]any{"$session_enable": true, "$direction": "BOTH", "$max_pkt_len": 100}}}}
+	server.Forget("$mirror.cfg", "$max_pkt_len")
+	if _, err := c.Apply(t.Context(), wanted); err == nil || !strings.Contains(err.Error(), "1 entries differ from what was written") || !strings.Contains(err.Error(), "$max_pkt_len=100") {
+		t.Errorf("error is %v", err)
 	}
 }
 
 func TestClientsMustSubscribeAndBind(t *testing.T) {
 	_, _, address := start(t)
-	if _, err := bfrt.Dial(t.Context(), address, bfrt.Options{ClientID: 1}); err == nil || !strings.Contains(err.Error(), "another client has this id") {
+	if _, err := bfrt.Dial(t.Context(), address, bfrt.Options{ClientID: 1}); err == nil || !strings.Contains(err.Error(), "another client may have this number") {
 		t.Errorf("a second client 1: error is %v", err)
 	}
 	c, err := bfrt.Dial(t.Context(), address, bfrt.Options{ClientID: 2})
@@ -261,12 +352,19 @@ func TestClientsMustSubscribeAndBind(t *testing.T) {
 	if err := c.Bind(t.Context(), "clb"); err == nil || !strings.Contains(err.Error(), "not loaded") {
 		t.Errorf("binding to what is not loaded: error is %v", err)
 	}
-	if err := c.Bind(t.Context(), "drill"); err != nil {
+	if err := c.Bind(t.Context(), "drill"); err == nil || !strings.Contains(err.Error(), "another controller owns the program") {
+		t.Errorf("binding as a second client: error is %v", err)
+	}
+	// Without binding, beside the first client.
+	if name, err := c.Open(t.Context()); err != nil || name != "drill" {
+		t.Errorf("the program is %q, %v", name, err)
+	}
+	if err := c.SetRegister(t.Context(), 0, "drill_best", 5, map[string]uint64{"path": 2}); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Bind(ctx, "drill"); err == nil {
+	if _, err := c.Open(ctx); err == nil {
 		t.Error("a cancelled call succeeds")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
 // Options are the options of Dial.
@@ -42,7 +44,8 @@ type Client struct {
 	stream  grpc.BidiStreamingClient[bfrtpb.StreamMessageRequest, bfrtpb.StreamMessageResponse]
 	ended   chan struct{} // closed when the stream has ended
 	program string
-	info    *Info // nil until bound
+	info    *Info // nil until Bind, Open or Assume
+	assumed bool  // by Assume: the program does not run
 }
 
 // Dial connects and subscribes. The server identifies clients by their stream.
@@ -78,6 +81,9 @@ func (c *Client) subscribe(ctx context.Context) error {
 		return err
 	}
 	answer, err := s.Recv()
+	if status.Code(err) == codes.InvalidArgument {
+		return fmt.Errorf("client %d is refused: %w; another client may have this number: give another", c.options.ClientID, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -119,28 +125,75 @@ func (c *Client) Bind(ctx context.Context, program string) error {
 		DeviceId: c.options.DeviceID, ClientId: c.options.ClientID, Action: bfrtpb.SetForwardingPipelineConfigRequest_BIND,
 		Config: []*bfrtpb.ForwardingPipelineConfig{{P4Name: program}},
 	})
+	if status.Code(err) == codes.AlreadyExists {
+		return fmt.Errorf("binding to %s: another controller owns the program: end it first: %w", program, err)
+	}
 	if err != nil {
 		return fmt.Errorf("binding to %s: %w", program, err)
 	}
-	got, err := c.rpc.GetForwardingPipelineConfig(ctx, &bfrtpb.GetForwardingPipelineConfigRequest{DeviceId: c.options.DeviceID, ClientId: c.options.ClientID})
+	programs, device, err := c.programs(ctx)
 	if err != nil {
 		return err
 	}
-	for _, p := range got.Config {
-		if p.P4Name != program {
-			continue
+	for _, p := range programs {
+		if p.P4Name == program {
+			return c.use(program, p.BfruntimeInfo, device)
 		}
-		files := [][]byte{p.BfruntimeInfo}
-		if b := got.GetNonP4Config().GetBfruntimeInfo(); len(b) > 0 {
-			files = append(files, b)
-		}
-		if c.info, err = ParseInfo(files...); err != nil {
-			return err
-		}
-		c.program = program
-		return nil
 	}
 	return fmt.Errorf("binding to %s: the switch does not say what its tables are", program)
+}
+
+// Open prepares reading and writing entries without binding, beside a controller that
+// has bound itself to the program: only one client can. It returns the name of the
+// program that runs, or "" if there is none and only the device has tables.
+func (c *Client) Open(ctx context.Context) (string, error) {
+	programs, device, err := c.programs(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range programs {
+		if p.P4Name != noProgram {
+			return p.P4Name, c.use(p.P4Name, p.BfruntimeInfo, device)
+		}
+	}
+	return "", c.use(noProgram, nil, device)
+}
+
+// Assume is Open for a switch that runs another program than p, or none: tables of
+// p seem to have no entries, and nothing can be written.
+func (c *Client) Assume(ctx context.Context, p *Program) error {
+	if _, err := c.Open(ctx); err != nil {
+		return err
+	}
+	_, device, err := c.programs(ctx)
+	if err != nil {
+		return err
+	}
+	c.assumed = true
+	return c.use(c.program, p.Info, device)
+}
+
+// noProgram is the driver's name of its own tables, which are there without a program.
+const noProgram = "$SHARED"
+
+// programs returns the programs of the switch, and the driver's own bfrt.json.
+func (c *Client) programs(ctx context.Context) ([]*bfrtpb.ForwardingPipelineConfig, []byte, error) {
+	got, err := c.rpc.GetForwardingPipelineConfig(ctx, &bfrtpb.GetForwardingPipelineConfigRequest{DeviceId: c.options.DeviceID, ClientId: c.options.ClientID})
+	if err != nil {
+		return nil, nil, err
+	}
+	return got.Config, got.GetNonP4Config().GetBfruntimeInfo(), nil
+}
+
+// use sets the program of further requests.
+func (c *Client) use(program string, files ...[]byte) error {
+	files = slices.DeleteFunc(files, func(f []byte) bool { return len(f) == 0 })
+	info, err := ParseInfo(files...)
+	if err != nil {
+		return err
+	}
+	c.program, c.info = program, info
+	return nil
 }
 
 // Load replaces the program of the switch and binds to the new one.
@@ -156,7 +209,7 @@ func (c *Client) Load(ctx context.Context, p *Program) error {
 	return c.Bind(ctx, p.Name)
 }
 
-// Info returns the tables, nil before Bind.
+// Info returns the tables, nil before Bind, Open or Assume.
 func (c *Client) Info() *Info { return c.info }
 
 // Match is a condition on a key field: exact unless the members of another
@@ -186,7 +239,7 @@ type Entry struct {
 // Write updates entries of a pipeline, or of all with PipeAll. It tries all of
 // them, and the error names each that failed.
 func (c *Client) Write(ctx context.Context, pipe uint32, op bfrtpb.Update_Type, entries ...Entry) error {
-	if c.info == nil {
+	if c.info == nil || c.assumed {
 		return errors.New("BF Runtime: bind to a program first")
 	}
 	req := &bfrtpb.WriteRequest{Target: c.target(pipe), ClientId: c.options.ClientID, P4Name: c.program}
@@ -201,16 +254,10 @@ func (c *Client) Write(ctx context.Context, pipe uint32, op bfrtpb.Update_Type, 
 		}
 		req.Updates = append(req.Updates, &bfrtpb.Update{Type: op, Entity: &bfrtpb.Entity{Entity: &bfrtpb.Entity_TableEntry{TableEntry: entry}}})
 	}
-	resp, err := c.rpc.Write(ctx, req)
-	if err != nil {
-		return err
+	if _, err := c.rpc.Write(ctx, req); err != nil {
+		return explain(err, func(i int) string { return entries[min(i, len(entries)-1)].Table })
 	}
-	for i, s := range resp.Status {
-		if s.CanonicalCode != 0 && i < len(entries) {
-			err = errors.Join(err, fmt.Errorf("table %s: %s (%v)", entries[i].Table, s.Message, codes.Code(s.CanonicalCode)))
-		}
-	}
-	return err
+	return nil
 }
 
 func (c *Client) target(pipe uint32) *bfrtpb.TargetDevice {
@@ -270,6 +317,13 @@ func (m *Match) encode(t *Table) (*bfrtpb.KeyField, error) {
 		return nil, err
 	}
 	k := &bfrtpb.KeyField{FieldId: f.ID}
+	if name, ok := m.Value.(string); ok {
+		if err := f.name(name); err != nil {
+			return nil, err
+		}
+		k.MatchType = &bfrtpb.KeyField_Exact_{Exact: &bfrtpb.KeyField_Exact{Value: []byte(name)}}
+		return k, nil
+	}
 	v, err := f.number(m.Value)
 	if err != nil {
 		return nil, err
@@ -316,6 +370,9 @@ func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", t.Name, err)
 	}
+	if c.assumed && !t.ofDevice() {
+		return nil, nil
+	}
 	if len(e.Match) == 0 {
 		entry.Key = nil
 	}
@@ -332,12 +389,7 @@ func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([
 			return list, nil
 		}
 		if err != nil {
-			return nil, err
-		}
-		for _, st := range resp.Status {
-			if st.CanonicalCode != 0 {
-				return nil, fmt.Errorf("table %s: %s (%v)", t.Name, st.Message, codes.Code(st.CanonicalCode))
-			}
+			return nil, explain(err, func(int) string { return t.Name })
 		}
 		for _, x := range resp.Entities {
 			list = append(list, t.decode(x.GetTableEntry()))
@@ -358,6 +410,9 @@ func (t *Table) decode(x *bfrtpb.TableEntry) Entry {
 			switch v := k.MatchType.(type) {
 			case *bfrtpb.KeyField_Exact_:
 				m.Value = value(v.Exact.Value)
+				if t.Key[i].Type.Kind == "string" {
+					m.Value = string(v.Exact.Value)
+				}
 			case *bfrtpb.KeyField_Ternary_:
 				m.Value, m.Mask = value(v.Ternary.Value), value(v.Ternary.Mask)
 			case *bfrtpb.KeyField_Lpm:

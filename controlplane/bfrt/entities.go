@@ -154,7 +154,7 @@ func replication(x *p4v1.PacketReplicationEngineEntry) ([]Entry, error) {
 	if c == nil || len(c.Replicas) == 0 {
 		return nil, fmt.Errorf("a clone session that leads nowhere: %v", x)
 	}
-	m := Mirror{Session: int(c.SessionId), Queue: int(c.ClassOfService), Truncate: int(c.PacketLengthBytes), Direction: "BOTH"}
+	m := mirror{Session: int(c.SessionId), Queue: int(c.ClassOfService), Truncate: int(c.PacketLengthBytes), Direction: "BOTH"}
 	if len(c.Replicas) == 1 {
 		m.Port = int(schema.ReplicaPort(c.Replicas[0]))
 		return []Entry{m.entry()}, nil
@@ -171,7 +171,7 @@ func group(id int, replicas []*p4v1.Replica) []Entry {
 		ports = append(ports, schema.ReplicaPort(r))
 	}
 	return []Entry{
-		{Table: "$pre.node", Match: []Match{Eq("$MULTICAST_NODE_ID", id)}, Data: map[string]any{"$MULTICAST_RID": 1, "$DEV_PORT": ports}},
+		{Table: "$pre.node", Match: []Match{Eq("$MULTICAST_NODE_ID", id)}, Data: map[string]any{"$MULTICAST_RID": 1, "$MULTICAST_LAG_ID": []uint32{}, "$DEV_PORT": ports}},
 		{Table: "$pre.mgid", Match: []Match{Eq("$MGID", id)}, Data: map[string]any{
 			"$MULTICAST_NODE_ID": []uint32{uint32(id)}, "$MULTICAST_NODE_L1_XID_VALID": []bool{false}, "$MULTICAST_NODE_L1_XID": []uint32{0}}},
 	}

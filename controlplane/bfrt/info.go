@@ -30,19 +30,41 @@ type Table struct {
 	Kind    string   `json:"table_type"`
 	Key     []Field  `json:"key"`
 	Actions []Action `json:"action_specs"`
-	Data    []struct {
-		Mandatory bool  `json:"mandatory"`
-		ReadOnly  bool  `json:"read_only"`
-		Singleton Field `json:"singleton"`
-	} `json:"data"`
+	Size    int      `json:"size"` // the most entries; those of a register array
+	Data    []Datum  `json:"data"`
+
 	Attributes []string `json:"attributes"`
+}
+
+// Datum is a field of the data of a table or of an action.
+type Datum struct{ Field }
+
+// UnmarshalJSON reads a field in one of its two forms. The compiler writes fields of
+// actions as objects, the driver writes them within "singleton", as both do with
+// fields of tables.
+func (d *Datum) UnmarshalJSON(b []byte) error {
+	var x struct {
+		Mandatory bool   `json:"mandatory"`
+		ReadOnly  bool   `json:"read_only"`
+		Singleton *Field `json:"singleton"`
+	}
+	if err := json.Unmarshal(b, &x); err != nil {
+		return err
+	}
+	if x.Singleton != nil {
+		d.Field = *x.Singleton
+	} else if err := json.Unmarshal(b, &d.Field); err != nil {
+		return err
+	}
+	d.Mandatory, d.ReadOnly = x.Mandatory, x.ReadOnly
+	return nil
 }
 
 // Action is an action of a table with its data fields.
 type Action struct {
 	ID   uint32  `json:"id"`
 	Name string  `json:"name"`
-	Data []Field `json:"data"`
+	Data []Datum `json:"data"`
 }
 
 // Field is a field of a key or of data.
@@ -57,8 +79,7 @@ type Field struct {
 		Choices []string `json:"choices"`
 	} `json:"type"`
 
-	// For table data outside of actions.
-	Mandatory, ReadOnly bool `json:"-"`
+	Mandatory, ReadOnly bool `json:"-"` // for data
 }
 
 // ParseInfo parses one or more bfrt.json; a program's tables come first.
@@ -147,15 +168,12 @@ func (t *Table) ActionByID(id uint32) *Action {
 func (t *Table) DataFields(a *Action) []Field {
 	var list []Field
 	if a != nil {
-		for _, f := range a.Data {
-			f.Mandatory = true
-			list = append(list, f)
+		for _, d := range a.Data {
+			list = append(list, d.Field)
 		}
 	}
 	for _, d := range t.Data {
-		f := d.Singleton
-		f.Mandatory, f.ReadOnly = d.Mandatory, d.ReadOnly
-		list = append(list, f)
+		list = append(list, d.Field)
 	}
 	return list
 }
@@ -171,6 +189,17 @@ func (f *Field) Bits() int {
 		return n
 	}
 	return 0
+}
+
+// name returns an error unless the field takes this name.
+func (f *Field) name(v string) error {
+	switch {
+	case f.Type.Kind != "string" || f.Repeated:
+		return fmt.Errorf("field %s is of type %s, not string", f.Name, f.kind())
+	case !f.allows(v):
+		return fmt.Errorf("field %s is one of %s, not %q", f.Name, strings.Join(f.Type.Choices, ", "), v)
+	}
+	return nil
 }
 
 // number encodes a number as big-endian bytes with the field's length.
@@ -189,6 +218,9 @@ func (f *Field) number(v any) ([]byte, error) {
 		return nil, fmt.Errorf("field %s takes a number, not %T", f.Name, v)
 	}
 	bits := f.Bits()
+	if bits == 0 {
+		return nil, fmt.Errorf("field %s is of type %s, not a number", f.Name, f.kind())
+	}
 	if x.Sign() < 0 || x.BitLen() > bits {
 		return nil, fmt.Errorf("field %s has %d bits, %v does not fit", f.Name, bits, x)
 	}
@@ -206,11 +238,8 @@ func (f *Field) encode(v any) (*bfrtpb.DataField, error) {
 		}
 		d.Value = &bfrtpb.DataField_BoolVal{BoolVal: v}
 	case string:
-		if f.Type.Kind != "string" || f.Repeated {
-			return nil, wrong()
-		}
-		if !f.allows(v) {
-			return nil, fmt.Errorf("field %s is one of %s, not %q", f.Name, strings.Join(f.Type.Choices, ", "), v)
+		if err := f.name(v); err != nil {
+			return nil, err
 		}
 		d.Value = &bfrtpb.DataField_StrVal{StrVal: v}
 	case float64:
@@ -249,15 +278,7 @@ func (f *Field) kind() string {
 }
 
 func (f *Field) allows(v string) bool {
-	if len(f.Type.Choices) == 0 {
-		return true
-	}
-	for _, c := range f.Type.Choices {
-		if c == v {
-			return true
-		}
-	}
-	return false
+	return len(f.Type.Choices) == 0 || slices.Contains(f.Type.Choices, v)
 }
 
 // decode returns the value of a data field: a uint64 for a number of up to 64

@@ -39,7 +39,7 @@ func (c *Client) PortMap(ctx context.Context, n *topo.Node, panel map[int]Panel)
 
 // Network returns the device's entries for a node of a network: ports with the
 // rates of their links, and PFC of one class with the topology's thresholds.
-// ports is the result of PortMap.
+// ports is the result of PortMap. It is an error if the buffer has no room for them.
 func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int, ports map[int]int) ([]Wanted, error) {
 	n := &t.Nodes[node]
 	pfc := &t.Switch.PFC
@@ -50,7 +50,7 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 		if err != nil {
 			return nil, fmt.Errorf("port %d of %s: %w", p, n.Name, err)
 		}
-		port := Port{Port: ports[p], Speed: speed, FEC: fec}
+		port := panelPort{Port: ports[p], Speed: speed, FEC: fec}
 		if t.Pauses(link) {
 			port.PFC = 1 << class
 		}
@@ -59,6 +59,8 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 	if pfc.Off {
 		return list, nil
 	}
+	var buffers []Wanted
+	var skid, guaranteed, most int
 	for p := 1; p <= len(n.Ports); p++ {
 		link := &t.Links[n.Ports[p-1].Link]
 		if !t.Pauses(link) {
@@ -72,20 +74,57 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 		if resume == 0 {
 			resume = t.DefaultResume()
 		}
-		entries, err := c.lossless(ctx, Lossless{
-			Port: ports[p], Pipe: ports[p] / manifest.TofinoPipePorts, Class: class, Group: p,
-			Guaranteed: cells(max(pfc.Reserve, vtime.Size(t.LargestFrame()+topo.EthernetOverhead))), XOFF: cells(xoff),
-			Skid: cells(t.HardwareHeadroom(link, manifest.CellBytes)), Hysteresis: cells(resume),
-		})
+		l := lossless{
+			port: ports[p], class: class,
+			guaranteed: cells(max(pfc.Reserve, vtime.Size(t.LargestFrame()+topo.EthernetOverhead))), xoff: cells(xoff),
+			skid: cells(t.HardwareHeadroom(link, manifest.CellBytes)), hysteresis: cells(resume),
+		}
+		entries, err := l.entries(ctx, c)
 		if err != nil {
 			return nil, fmt.Errorf("port %d of %s: %w", p, n.Name, err)
 		}
-		list = append(list, entries...)
+		buffers = append(buffers, entries...)
+		skid, guaranteed, most = skid+l.skid, guaranteed+l.guaranteed, max(most, l.xoff)
 	}
-	return list, nil
+	if len(buffers) == 0 {
+		return list, nil
+	}
+	if err := c.checkBuffer(ctx, n, skid, guaranteed, most); err != nil {
+		return nil, err
+	}
+	list = append(list, Wanted{Pipe: PipeAll, Entry: Entry{Table: poolTable, Match: []Match{Eq("pool", skidPool)}, Data: map[string]any{"size_cells": skid}}})
+	return append(list, buffers...), nil
 }
 
-func cells(s vtime.Size) int { return int(s+manifest.CellBytes-1) / manifest.CellBytes }
+// checkBuffer returns an error if the chip's buffer has no room for the headroom and
+// the reserved cells of a switch's ports, or if the largest XOFF, in cells, cannot be
+// reached.
+func (c *Client) checkBuffer(ctx context.Context, n *topo.Node, skid, guaranteed, xoff int) error {
+	pool, err := c.poolSize(ctx, ingressPool)
+	if err != nil {
+		return err
+	}
+	total, err := c.totalCells(ctx)
+	if err != nil {
+		return err
+	}
+	const bytes = manifest.CellBytes
+	switch free := total - pool - guaranteed; {
+	case skid > free:
+		return fmt.Errorf("switch %s: the headroom of its ports needs %d cells of %d bytes, and the chip has %d besides %s (%d) and what is guaranteed to ports (%d): use shorter or slower links, a smaller switch.mtu, or PFC between hosts and leaves only (hosts_only)",
+			n.Name, skid, bytes, max(free, 0), ingressPool, pool, guaranteed)
+	case xoff > pool:
+		return fmt.Errorf("switch %s: XOFF is %d cells of %d bytes, which an ingress queue never has: %s, which all share, has %d; lower switch.pfc.xoff to at most %v, or enlarge the pool in the driver",
+			n.Name, xoff, bytes, ingressPool, pool, vtime.Size(pool*bytes))
+	}
+	return nil
+}
+
+// cells returns the cells that hold a size. The chip counts in units of eight.
+func cells(s vtime.Size) int {
+	const unit = 8 * manifest.CellBytes
+	return int((s+unit-1)/unit) * 8
+}
 
 // speed returns BF Runtime's name of a rate, and the usual error correction:
 // none up to 40 Gb/s, Reed-Solomon above.

@@ -145,7 +145,7 @@ func outline(t *bfrt.Table) []string {
 	for i := range t.Actions {
 		list = append(list, "action "+t.Actions[i].Name)
 		for _, f := range t.Actions[i].Data {
-			field(t.Actions[i].Name, &f)
+			field(t.Actions[i].Name, &f.Field)
 		}
 	}
 	for _, f := range t.DataFields(nil) {
@@ -219,9 +219,6 @@ func writeAll(t *testing.T, c *bfrt.Client, s *schema.Schema) {
 		if values, err = c.Register(ctx, r.Full, r.Size-1); err != nil || !reflect.DeepEqual(values, want) {
 			t.Errorf("register %s is %v, %v, want %v", r.Name, values, err, want)
 		}
-	}
-	if err := c.SetMirror(ctx, bfrt.Mirror{Session: 5, Port: 132, Queue: 7, Truncate: 100, Direction: "BOTH"}); err != nil {
-		t.Error(err)
 	}
 	if err := c.Write(ctx, 2, bfrtpb.Update_MODIFY, wanted[0].Entry); err == nil {
 		t.Error("a pipeline that is not there was written to")

@@ -3,17 +3,15 @@
 package bfrt
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -77,13 +75,11 @@ func (c *Client) Plan(ctx context.Context, wanted []Wanted) ([]Change, error) {
 		case !ok:
 			writes = append(writes, Change{bfrtpb.Update_INSERT, w})
 		default:
-			same, err := w.Entry.within(t, old)
+			fields, err := w.Entry.differs(t, old)
 			if err != nil {
 				return nil, fmt.Errorf("table %s: %w", t.Name, err)
 			}
-			if !same {
-				writes = append(writes, Change{bfrtpb.Update_MODIFY, w})
-			}
+			writes = append(writes, change(w, fields)...)
 		}
 	}
 	var gone []string
@@ -97,6 +93,60 @@ func (c *Client) Plan(ctx context.Context, wanted []Wanted) ([]Change, error) {
 		changes = append(changes, Change{bfrtpb.Update_DELETE, Wanted{Pipe: PipeAll, Entry: have[key]}})
 	}
 	return append(changes, writes...), nil
+}
+
+// change returns the writes for an entry of which these fields differ.
+func change(w Wanted, fields []string) []Change {
+	if len(fields) == 0 {
+		return nil
+	}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(fields, n) })
+	}
+	switch table := w.Entry.Table; {
+	// A new rate or error correction stops the port, and the driver checks the rate with
+	// the old error correction. A priority group stays with its port.
+	case table == portTable && has("$SPEED", "$FEC"), table == groupTable && has("dev_port", ""):
+		gone := w
+		gone.Entry = Entry{Table: table, Match: w.Entry.Match}
+		gone.Text = ""
+		return []Change{{bfrtpb.Update_DELETE, gone}, {bfrtpb.Update_INSERT, w}}
+	// Only what differs, because $SPEED stops a port even if it is the same. The driver
+	// ignores one of the two maps of PFC classes without the other.
+	case table == portTable:
+		w.Entry.Data = maps.Clone(w.Entry.Data)
+		maps.DeleteFunc(w.Entry.Data, func(name string, _ any) bool {
+			pfc := name == txPFC || name == rxPFC
+			return !has(name) && !(pfc && has(txPFC, rxPFC))
+		})
+	}
+	return []Change{{bfrtpb.Update_MODIFY, w}}
+}
+
+// Apply gives a switch its desired state, and reads it afterwards. It returns what was
+// written. A port that is set up anew loses its PFC, so that a second round may be
+// needed. An error names the entries that the switch does not have then.
+func (c *Client) Apply(ctx context.Context, wanted []Wanted) ([]Change, error) {
+	var done []Change
+	for range 3 {
+		changes, err := c.Plan(ctx, wanted)
+		if err != nil || len(changes) == 0 {
+			return done, err
+		}
+		if err := c.Do(ctx, changes); err != nil {
+			return done, err
+		}
+		done = append(done, changes...)
+	}
+	left, err := c.Plan(ctx, wanted)
+	if err != nil || len(left) == 0 {
+		return done, err
+	}
+	var text strings.Builder
+	if err := Print(&text, left[:min(len(left), 5)], "  "); err != nil {
+		return done, err
+	}
+	return done, fmt.Errorf("%d entries differ from what was written, although the switch reported no error:\n%sanother client may write them, or the driver does not accept these values: see its log, bf_drivers.log", len(left), text.String())
 }
 
 // Do executes the changes. It stops at the first error.
@@ -140,7 +190,7 @@ func (w *Wanted) String() string {
 // rank orders tables by their references.
 func rank(table string) int {
 	switch table {
-	case "$PORT":
+	case portTable:
 		return 0
 	case "$pre.node":
 		return 1
@@ -154,7 +204,7 @@ func rank(table string) int {
 func (c *Client) one(ctx context.Context, w Wanted) (Entry, bool, error) {
 	list, err := c.Read(ctx, w.Pipe, w.Entry, false)
 	switch {
-	case status.Code(err) == codes.NotFound || err == nil && len(list) == 0:
+	case Missing(err) || err == nil && len(list) == 0:
 		return Entry{}, false, nil
 	case err != nil:
 		return Entry{}, false, err
@@ -178,9 +228,14 @@ func (t *Table) ours() bool {
 	return strings.HasPrefix(t.Kind, "MatchAction_") && !slices.Contains(t.Attributes, "ConstTable")
 }
 
+// ofDevice reports whether a table is the driver's own.
+func (t *Table) ofDevice() bool {
+	return strings.HasPrefix(t.Name, "$") || strings.HasPrefix(t.Name, "tf1.")
+}
+
 // fixed reports whether entries always exist, so that they are only modified.
 func (t *Table) fixed() bool {
-	return t.Kind == "Register" || strings.HasPrefix(t.Name, "tf1.tm.port.") || strings.HasPrefix(t.Name, "tf1.tm.queue.")
+	return t.Kind == "Register" || strings.HasPrefix(t.Name, "tf1.tm.") && t.Name != groupTable
 }
 
 // key returns a text that is equal for all entries with the same key.
@@ -194,33 +249,44 @@ func (e *Entry) key(t *Table) (string, error) {
 	return string(b), err
 }
 
-// within reports whether an existing entry has all values of e.
-func (e *Entry) within(t *Table, there Entry) (bool, error) {
+// differs returns the fields of e whose values an existing entry does not have, with
+// "" for the action.
+func (e *Entry) differs(t *Table, there Entry) ([]string, error) {
 	want, err := e.encode(t, false)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	have, err := there.encode(t, false)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if want.Data.ActionId != have.Data.ActionId {
-		return false, nil
+		return []string{""}, nil
 	}
-	values := make(map[uint32][]byte)
+	values := make(map[uint32]*bfrtpb.DataField)
 	for _, d := range have.Data.Fields {
-		if values[d.FieldId], err = proto.Marshal(d); err != nil {
-			return false, err
+		values[d.FieldId] = d
+	}
+	var names []string
+	action := t.ActionByID(want.Data.ActionId)
+	for _, f := range t.DataFields(action) {
+		i := slices.IndexFunc(want.Data.Fields, func(d *bfrtpb.DataField) bool { return d.FieldId == f.ID })
+		if i < 0 {
+			continue
+		}
+		a, b := want.Data.Fields[i], values[f.ID]
+		none := b == nil && f.Repeated && len(a.GetIntArrVal().GetVal()) == 0 // an empty list
+		same := a.GetStrVal() != "" && aliases[a.GetStrVal()] == b.GetStrVal()
+		if !none && !same && !proto.Equal(a, b) {
+			names = append(names, f.Name)
 		}
 	}
-	for _, d := range want.Data.Fields {
-		b, err := proto.Marshal(d)
-		if err != nil || !bytes.Equal(b, values[d.FieldId]) {
-			return false, err
-		}
-	}
-	return true, nil
+	return names, nil
 }
+
+// aliases are the names under which a switch returns a value, if they differ. The driver
+// has two names of each error correction, and returns any of them.
+var aliases = map[string]string{"BF_FEC_TYP_RS": "BF_FEC_TYP_REED_SOLOMON"}
 
 // String returns the entry as text.
 func (e *Entry) String() string {

@@ -69,6 +69,12 @@ func checkKey(t *bfrt.Table, e *bfrtpb.TableEntry) error {
 			return fmt.Errorf("key field %s is matched as %s, not %s", f.Name, f.Match, kind)
 		}
 		for _, v := range values {
+			if f.Type.Kind == "string" {
+				if !slices.Contains(f.Type.Choices, string(v)) {
+					return fmt.Errorf("key field %s is one of %v, not %q", f.Name, f.Type.Choices, v)
+				}
+				continue
+			}
 			if err := checkNumber(f, v); err != nil {
 				return err
 			}

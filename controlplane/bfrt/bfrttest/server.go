@@ -7,16 +7,20 @@ package bfrttest
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // Server is a switch with several pipelines.
@@ -29,6 +33,8 @@ type Server struct {
 	program *bfrtpb.ForwardingPipelineConfig
 	info    *bfrt.Info
 	entries map[string]*bfrtpb.TableEntry // by pipeline, table and key
+	starts  map[int]int                   // of ports, by rates that were written
+	forget  map[string]bool               // fields that writes do not change
 }
 
 // New returns a switch without a program.
@@ -37,21 +43,12 @@ func New(pipes int, device []byte) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{pipes: pipes, device: device, info: info, clients: make(map[uint32]string), entries: make(map[string]*bfrtpb.TableEntry)}, nil
+	s := &Server{pipes: pipes, device: device, info: info, clients: make(map[uint32]string), entries: make(map[string]*bfrtpb.TableEntry), starts: make(map[int]int)}
+	return s, s.putDevice()
 }
 
 // Serve adds the switch to a gRPC server.
 func (s *Server) Serve(g *grpc.Server) { bfrtpb.Register(g, s) }
-
-// Put sets an entry in all pipelines without checks, for entries that a chip
-// has itself.
-func (s *Server) Put(e *bfrtpb.TableEntry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for pipe := range s.pipes {
-		s.entries[name(pipe, e)] = e
-	}
-}
 
 // StreamChannel subscribes a client while its stream is open.
 func (s *Server) StreamChannel(stream grpc.BidiStreamingServer[bfrtpb.StreamMessageRequest, bfrtpb.StreamMessageResponse]) error {
@@ -72,15 +69,14 @@ func (s *Server) StreamChannel(stream grpc.BidiStreamingServer[bfrtpb.StreamMess
 	}
 	s.mu.Unlock()
 	if taken {
-		answer.Status = &bfrtpb.SubscribeStatus{Code: int32(codes.AlreadyExists), Message: "another client has this id"}
-	} else {
-		defer func() {
-			s.mu.Lock()
-			delete(s.clients, id)
-			s.mu.Unlock()
-		}()
+		return status.Error(codes.InvalidArgument, "Can't have two clients with the same client id")
 	}
-	if err := stream.Send(&bfrtpb.StreamMessageResponse{Update: &bfrtpb.StreamMessageResponse_Subscribe{Subscribe: answer}}); err != nil || taken {
+	defer func() {
+		s.mu.Lock()
+		delete(s.clients, id)
+		s.mu.Unlock()
+	}()
+	if err := stream.Send(&bfrtpb.StreamMessageResponse{Update: &bfrtpb.StreamMessageResponse_Subscribe{Subscribe: answer}}); err != nil {
 		return err
 	}
 	for {
@@ -107,6 +103,11 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *bfrtpb.SetF
 		if s.program == nil || s.program.P4Name != config.P4Name {
 			return nil, status.Errorf(codes.NotFound, "program %s is not loaded", config.P4Name)
 		}
+		for id, program := range s.clients {
+			if program == config.P4Name {
+				return nil, status.Errorf(codes.AlreadyExists, "Client ID %d trying to bind but Client ID %d already owns this P4", req.ClientId, id)
+			}
+		}
 		s.clients[req.ClientId] = config.P4Name
 	case bfrtpb.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END:
 		info, err := bfrt.ParseInfo(config.BfruntimeInfo, s.device)
@@ -124,8 +125,12 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *bfrtpb.SetF
 			}
 		}
 		s.program, s.info = config, info
+		device, err := bfrt.ParseInfo(s.device)
+		if err != nil {
+			return nil, status.Error(codes.Internal, err.Error())
+		}
 		for key, e := range s.entries {
-			if s.info.ByID(e.TableId) == nil {
+			if device.ByID(e.TableId) == nil {
 				delete(s.entries, key)
 			}
 		}
@@ -147,10 +152,11 @@ func (s *Server) GetForwardingPipelineConfig(context.Context, *bfrtpb.GetForward
 	return resp, nil
 }
 
-// allowed checks the client, and returns the addressed pipelines.
-func (s *Server) allowed(client uint32, program string, target *bfrtpb.TargetDevice) ([]int, error) {
-	if bound := s.clients[client]; bound == "" || bound != program {
-		return nil, status.Errorf(codes.PermissionDenied, "client %d is not bound to %q", client, program)
+// allowed checks the program, and returns the addressed pipelines.
+func (s *Server) allowed(program string, target *bfrtpb.TargetDevice) ([]int, error) {
+	// A client that names the program need not be bound to it.
+	if program != "$SHARED" && (s.program == nil || s.program.P4Name != program) {
+		return nil, status.Errorf(codes.NotFound, "Unable to obtain BF_RT info for (%s)", program)
 	}
 	if target == nil {
 		return nil, status.Error(codes.InvalidArgument, "no target")
@@ -172,19 +178,45 @@ func (s *Server) allowed(client uint32, program string, target *bfrtpb.TargetDev
 func (s *Server) Write(_ context.Context, req *bfrtpb.WriteRequest) (*bfrtpb.WriteResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pipes, err := s.allowed(req.ClientId, req.P4Name, req.Target)
+	pipes, err := s.allowed(req.P4Name, req.Target)
 	if err != nil {
 		return nil, err
 	}
-	resp := new(bfrtpb.WriteResponse)
+	var failed failures
 	for _, u := range req.Updates {
-		st := new(bfrtpb.Error)
-		if err := s.update(pipes, u); err != nil {
-			st.CanonicalCode, st.Message = int32(status.Code(err)), status.Convert(err).Message()
-		}
-		resp.Status = append(resp.Status, st)
+		failed.add(s.update(pipes, u))
 	}
-	return resp, nil
+	return new(bfrtpb.WriteResponse), failed.err()
+}
+
+// failures are the errors of the entries of a request. Like the driver's server, they
+// are sent as one error with the code Unknown, and the codes in its details.
+type failures struct {
+	list []*bfrtpb.Error
+	any  bool
+}
+
+func (f *failures) add(err error) {
+	e := new(bfrtpb.Error)
+	if err != nil {
+		e.CanonicalCode, e.Message, f.any = int32(status.Code(err)), status.Convert(err).Message(), true
+	}
+	f.list = append(f.list, e)
+}
+
+func (f *failures) err() error {
+	if !f.any {
+		return nil
+	}
+	st := &spb.Status{Code: int32(codes.Unknown), Message: "Error(s) in the request"}
+	for _, e := range f.list {
+		d, err := anypb.New(e)
+		if err != nil {
+			return err
+		}
+		st.Details = append(st.Details, d)
+	}
+	return status.FromProto(st).Err()
 }
 
 func (s *Server) update(pipes []int, u *bfrtpb.Update) error {
@@ -195,22 +227,31 @@ func (s *Server) update(pipes []int, u *bfrtpb.Update) error {
 	if err := Check(s.info, e, u.Type); err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	always := s.info.ByID(e.TableId).Kind == "Register" || e.IsDefaultEntry
+	t := s.info.ByID(e.TableId)
+	if ofDevice(t) {
+		pipes = pipes[:1]
+	}
 	for _, pipe := range pipes {
-		key := name(pipe, e)
+		key := s.name(pipe, e)
 		old := s.entries[key]
+		if err := s.drive(t, pipes, u.Type, old, e); err != nil {
+			return err
+		}
 		switch u.Type {
 		case bfrtpb.Update_INSERT:
 			if old != nil {
-				return status.Error(codes.AlreadyExists, "there is such an entry")
+				return status.Errorf(codes.AlreadyExists, "Table Add failed table: %s", t.Name)
+			}
+			if e.IsDefaultEntry {
+				return status.Error(codes.Unimplemented, "INSERT of default entry is not supported. Please use MODIFY instead")
 			}
 		case bfrtpb.Update_MODIFY:
-			if old == nil && !always && s.info.ByID(e.TableId).Kind == "MatchAction_Direct" {
-				return status.Error(codes.NotFound, "there is no such entry")
+			if old == nil && t.Kind != "Register" && !e.IsDefaultEntry {
+				return status.Errorf(codes.NotFound, "Table Entry modify failed table: %s", t.Name)
 			}
 		case bfrtpb.Update_DELETE:
 			if old == nil {
-				return status.Error(codes.NotFound, "there is no such entry")
+				return status.Errorf(codes.NotFound, "Table Entry delete failed table: %s", t.Name)
 			}
 			delete(s.entries, key)
 			continue
@@ -240,7 +281,10 @@ func merge(old, e *bfrtpb.TableEntry) *bfrtpb.TableEntry {
 }
 
 // name returns the key of an entry in the map.
-func name(pipe int, e *bfrtpb.TableEntry) string {
+func (s *Server) name(pipe int, e *bfrtpb.TableEntry) string {
+	if t := s.info.ByID(e.TableId); t != nil && ofDevice(t) {
+		pipe = 0
+	}
 	key := ""
 	if !e.IsDefaultEntry {
 		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(e.GetKey())
@@ -256,58 +300,87 @@ func name(pipe int, e *bfrtpb.TableEntry) string {
 func (s *Server) Read(req *bfrtpb.ReadRequest, stream grpc.ServerStreamingServer[bfrtpb.ReadResponse]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pipes, err := s.allowed(req.ClientId, req.P4Name, req.Target)
+	pipes, err := s.allowed(req.P4Name, req.Target)
 	if err != nil {
 		return err
 	}
 	resp := new(bfrtpb.ReadResponse)
+	var failed failures
 	for _, x := range req.Entities {
-		e := x.GetTableEntry()
-		t := s.info.ByID(e.GetTableId())
-		switch {
-		case t == nil:
-			return status.Errorf(codes.InvalidArgument, "there is no table %#x", e.GetTableId())
-		case e.Key == nil && !e.IsDefaultEntry:
-			var keys []string
-			for key, have := range s.entries {
-				if have.TableId == t.ID && len(key) > 0 && key[0] == byte('0'+pipes[0]) {
-					keys = append(keys, key)
-				}
-			}
-			sort.Strings(keys)
-			for _, key := range keys {
-				resp.Entities = append(resp.Entities, entity(s.entries[key]))
-			}
-		default:
-			if err := Check(s.info, e, bfrtpb.Update_DELETE); err != nil {
-				return status.Error(codes.InvalidArgument, err.Error())
-			}
-			got, err := s.get(t, pipes, e)
-			if err != nil {
-				return err
-			}
-			resp.Entities = append(resp.Entities, entity(got))
+		list, err := s.read(pipes, x.GetTableEntry())
+		failed.add(err)
+		for _, e := range list {
+			resp.Entities = append(resp.Entities, entity(e))
 		}
 	}
-	return stream.Send(resp)
+	if err := stream.Send(resp); err != nil {
+		return err
+	}
+	return failed.err()
+}
+
+func (s *Server) read(pipes []int, e *bfrtpb.TableEntry) ([]*bfrtpb.TableEntry, error) {
+	t := s.info.ByID(e.GetTableId())
+	switch {
+	case t == nil:
+		return nil, status.Errorf(codes.NotFound, "Table not found for id %d", e.GetTableId())
+	case ofPipe(t) && len(pipes) != 1:
+		return nil, status.Errorf(codes.InvalidArgument, "%s: a pipeline must be given, not all", t.Name)
+	case e.Key == nil && !e.IsDefaultEntry && t.Kind == "Register":
+		var list []*bfrtpb.TableEntry
+		for i := range t.Size {
+			list = append(list, s.cell(t, pipes, &bfrtpb.TableKey{Fields: []*bfrtpb.KeyField{{FieldId: t.Key[0].ID,
+				MatchType: &bfrtpb.KeyField_Exact_{Exact: &bfrtpb.KeyField_Exact{Value: binary.BigEndian.AppendUint32(nil, uint32(i))}}}}}))
+		}
+		return list, nil
+	case e.Key == nil && !e.IsDefaultEntry:
+		prefix := fmt.Sprintf("%d/", pipes[0])
+		if ofDevice(t) {
+			prefix = "0/"
+		}
+		var keys []string
+		for key, have := range s.entries {
+			if have.TableId == t.ID && strings.HasPrefix(key, prefix) {
+				keys = append(keys, key)
+			}
+		}
+		sort.Strings(keys)
+		var list []*bfrtpb.TableEntry
+		for _, key := range keys {
+			list = append(list, s.entries[key])
+		}
+		return list, nil
+	}
+	if err := Check(s.info, e, bfrtpb.Update_DELETE); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if t.Kind == "Register" {
+		if i := number(e.Key.Fields[0].GetExact().GetValue()); t.Size > 0 && i >= t.Size {
+			return nil, status.Errorf(codes.InvalidArgument, "%s has no cell %d", t.Name, i)
+		}
+		return []*bfrtpb.TableEntry{s.cell(t, pipes, e.Key)}, nil
+	}
+	have := s.entries[s.name(pipes[0], e)]
+	switch {
+	case have != nil:
+		return []*bfrtpb.TableEntry{have}, nil
+	case e.IsDefaultEntry: // no error
+		return nil, nil
+	}
+	return nil, status.Errorf(codes.NotFound, "Table Read failed table: %s", t.Name)
 }
 
 func entity(e *bfrtpb.TableEntry) *bfrtpb.Entity {
 	return &bfrtpb.Entity{Entity: &bfrtpb.Entity_TableEntry{TableEntry: e}}
 }
 
-func (s *Server) get(t *bfrt.Table, pipes []int, e *bfrtpb.TableEntry) (*bfrtpb.TableEntry, error) {
-	if t.Kind != "Register" {
-		if have := s.entries[name(pipes[0], e)]; have != nil {
-			return have, nil
-		}
-		return nil, status.Error(codes.NotFound, "there is no such entry")
-	}
-	got := &bfrtpb.TableEntry{TableId: t.ID, Key: e.Key, Data: new(bfrtpb.TableData)}
+// cell returns a cell of a register array.
+func (s *Server) cell(t *bfrt.Table, pipes []int, key *bfrtpb.TableKey) *bfrtpb.TableEntry {
+	got := &bfrtpb.TableEntry{TableId: t.ID, Key: key, Data: new(bfrtpb.TableData)}
 	for _, f := range t.DataFields(nil) {
 		for _, pipe := range pipes {
 			value := make([]byte, (f.Bits()+7)/8)
-			for _, d := range s.entries[name(pipe, e)].GetData().GetFields() {
+			for _, d := range s.entries[s.name(pipe, got)].GetData().GetFields() {
 				if d.FieldId == f.ID {
 					value = d.GetStream()
 				}
@@ -315,5 +388,5 @@ func (s *Server) get(t *bfrt.Table, pipes []int, e *bfrtpb.TableEntry) (*bfrtpb.
 			got.Data.Fields = append(got.Data.Fields, &bfrtpb.DataField{FieldId: f.ID, Value: &bfrtpb.DataField_Stream{Stream: value}})
 		}
 	}
-	return got, nil
+	return got
 }
