@@ -40,13 +40,8 @@ type derived struct {
 
 	RecirculationPort int // its packets pass the pipeline again
 	FeedbackSession   int // mirror session of feedback, above those of ports
-	FeedbackInterval  int // ns, see feedbackInterval
+	FeedbackInterval  int // ns, see manifest.FeedbackInterval
 }
-
-// feedbackInterval is just above 1 µs: the recirculation port accepts about 150
-// million packets a second, and two pipelines of 32 ports send at most 64
-// million.
-const feedbackInterval = 1000
 
 // derive computes the values derived from a profile.
 func derive(p *Profile) derived {
@@ -65,7 +60,7 @@ func derive(p *Profile) derived {
 		MTUShift:          width(int(p.Network.MTU)),
 		RecirculationPort: p.Recirculation,
 		FeedbackSession:   manifest.FeedbackSession,
-		FeedbackInterval:  feedbackInterval,
+		FeedbackInterval:  manifest.FeedbackInterval,
 	}
 	if d.PriorityQueues {
 		d.Lossless = manifest.LosslessClass

@@ -8,14 +8,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/compiler/lower"
 	"github.com/pauseless/pauseless/controlplane/bfrt"
+	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/tofino"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/spf13/cobra"
 )
 
@@ -71,38 +74,63 @@ fits into the stages: see "pauseless tofino build".`,
 }
 
 func newTofinoBuildCmd() *cobra.Command {
-	var prefix, out string
+	var prefix, out, topology string
 	cmd := &cobra.Command{
-		Use:   "build -o DIR [--compiler PREFIX] [PROFILE...]",
+		Use:   "build -o DIR [--compiler PREFIX] [--topology FILE] [PROFILE...]",
 		Short: "Compile programs with p4c-barefoot and bfas",
 		Long: `Compile programs with p4c-barefoot and bfas, each into a folder of its own below
 DIR: bfrt.json, p4info.txtpb, and in pipe tofino.bin, context.json and
 logs/resources.json. Without names, all built-in profiles that have a program
 for Tofino are compiled.
 
+With --topology, the numbers that are compiled in are those of this network rather
+than of the profile's: they follow from the first leaf's links to other switches.
+"pauseless tofino apply" refuses a program with other ones.
+
 The compiler is p4c (github.com/p4lang/p4c) built with -DENABLE_TOFINO=ON; its
 Python driver is not needed. PREFIX is where it is installed, or its build
 folder; without it, the two programs are looked for on PATH.`,
 		Example: `  pauseless tofino build --compiler /usr/local -o out
-  pauseless tofino build -o out drill rlb-drill`,
+  pauseless tofino build -o out drill rlb-drill
+  pauseless tofino build -o out --topology fabric.yaml rlb-drill`,
 		RunE: func(cmd *cobra.Command, profiles []string) error {
 			if out == "" {
 				return usageErrorf(cmd, "give the directory to write to, -o DIR")
 			}
-			return buildTofino(cmd, prefix, out, profiles)
+			list, err := tofinoProfiles(profiles)
+			if err == nil && topology != "" {
+				err = forTopology(list, topology)
+			}
+			if err != nil {
+				return err
+			}
+			return buildTofino(cmd, prefix, out, list)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "folder where p4c is installed or built (default: P4C_TOFINO)")
 	f.StringVarP(&out, "output", "o", "", "directory to write to")
+	f.StringVar(&topology, "topology", "", "topology `FILE` of the network that the programs are for")
 	return cmd
 }
 
-func buildTofino(cmd *cobra.Command, prefix, out string, names []string) error {
-	profiles, err := tofinoProfiles(names)
+// forTopology sets the network of profiles to that of a topology file.
+func forTopology(profiles []*gen.Profile, file string) error {
+	net, err := topo.Read(file)
 	if err != nil {
 		return err
 	}
+	leaf := slices.IndexFunc(net.Nodes, func(n topo.Node) bool { return n.Kind == topo.Switch && n.Leaf >= 0 })
+	if leaf < 0 {
+		return fmt.Errorf("%s has no switch with hosts", file)
+	}
+	for _, p := range profiles {
+		p.Network = intent.NetworkOf(net, leaf, p.Network, intent.Options{})
+	}
+	return nil
+}
+
+func buildTofino(cmd *cobra.Command, prefix, out string, profiles []*gen.Profile) error {
 	c, err := tofino.FindCompiler(prefix)
 	if err != nil {
 		return fmt.Errorf("%w; give its folder with --compiler", err)

@@ -12,14 +12,14 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/bfrt"
+	"github.com/pauseless/pauseless/controlplane/bfrt/fit"
 	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // tofinoApply is the verb that configures Tofino switches for a topology file,
@@ -29,7 +29,7 @@ type tofinoApply struct {
 	pipes                []uint
 	dryRun, diff, tables bool
 	device, client       uint32
-	timeout              time.Duration
+	timeout, rtt         time.Duration
 
 	net      *topo.Topology
 	program  *bfrt.Program
@@ -52,10 +52,17 @@ again changes nothing.
 
 Port N of a switch in the topology is port N of the front panel, channel 0,
 unless --panel changes it; the number of the port on the chip is read from the
-switch. With --tables, ports and PFC are not changed.`,
+switch. With --tables, ports and PFC are not changed.
+
+Before it writes anything, it checks that the program can work on this switch in this
+network, and says what must change otherwise: where ports must be, what the
+headroom lacks, which messages exceed a port. It prints what hosts must do, and the
+base round-trip time, for which --rtt gives a measured one. Afterwards it reads what
+it wrote.`,
 		Example: `  pauseless tofino build -o out rlb-drill
   pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --dry-run
-  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --panel 1=9/0 --panel 2=9/1`,
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --panel 1=9/0 --panel 2=9/1
+  pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --rtt 11us`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 || len(a.addrs) == 0 {
 				return usageErrorf(cmd, "want a topology file, the folder of a compiled program, and --addr NAME=HOST:PORT")
@@ -68,6 +75,7 @@ switch. With --tables, ports and PFC are not changed.`,
 	f.StringArrayVar(&a.addrs, "addr", nil, "a switch of the topology and its BF Runtime server, `NAME=HOST:PORT`")
 	f.StringArrayVar(&a.panel, "panel", nil, "position of a port on the front panel, `PORT=CONNECTOR/CHANNEL`; may be repeated")
 	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines that run the program")
+	f.DurationVar(&a.rtt, "rtt", 0, "base round-trip time between two leaves, measured without load; 0 means that of the topology, without latencies of switches")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")
@@ -168,32 +176,58 @@ func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 	}
 	defer c.Close()
 	out := cmd.OutOrStdout()
+	running, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	if running != a.program.Name { // the device's own tables are the same
+		err = c.Assume(ctx, a.program)
+	}
+	if err != nil {
+		return err
+	}
+	n := a.net.NodeByName(t.Name)
+	fits, err := a.fits(ctx, c, n)
+	if err != nil {
+		return err
+	}
+	for _, line := range fits.Report() {
+		fmt.Fprintf(out, "%s: %s\n", t.Name, line)
+	}
+	if err := fits.Check(); err != nil {
+		return err
+	}
 	pushed := ""
-	if err := c.Bind(ctx, a.program.Name); err != nil {
-		if code := status.Code(err); code != codes.NotFound && code != codes.InvalidArgument && code != codes.FailedPrecondition {
+	switch {
+	case a.dryRun:
+	case running != a.program.Name:
+		// Ports that the chip's buffer has no room for are found before anything is written.
+		if _, err := a.desired(ctx, c, n, fits.Ports); err != nil {
 			return err
-		}
-		if a.dryRun {
-			fmt.Fprintf(out, "%s: program %s to be pushed, and all entries after that\n", t.Name, a.program.Name)
-			return nil
 		}
 		if err := c.Load(ctx, a.program); err != nil {
 			return err
 		}
 		pushed = "program pushed, "
-	}
-	desired, err := a.desired(ctx, c, a.net.NodeByName(t.Name))
-	if err != nil {
-		return err
-	}
-	changes, err := c.Plan(ctx, desired)
-	if err != nil {
-		return err
-	}
-	if !a.dryRun {
-		if err := c.Do(ctx, changes); err != nil {
+	default:
+		if err := c.Bind(ctx, a.program.Name); err != nil {
 			return err
 		}
+	}
+	desired, err := a.desired(ctx, c, n, fits.Ports)
+	if err != nil {
+		return err
+	}
+	do := c.Apply
+	if a.dryRun {
+		do = c.Plan
+	}
+	changes, err := do(ctx, desired)
+	if err != nil {
+		return err
+	}
+	if a.dryRun && running != a.program.Name {
+		fmt.Fprintf(out, "%s: program %s to be pushed\n", t.Name, a.program.Name)
 	}
 	switch {
 	case len(changes) == 0:
@@ -209,19 +243,31 @@ func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 	return nil
 }
 
-// desired returns the desired state of a switch.
-func (a *tofinoApply) desired(ctx context.Context, c *bfrt.Client, n *topo.Node) ([]bfrt.Wanted, error) {
-	numbers, err := c.PortMap(ctx, n, a.ports)
-	if err != nil {
+// fits describes a switch that is to run the program.
+func (a *tofinoApply) fits(ctx context.Context, c *bfrt.Client, n *topo.Node) (*fit.Switch, error) {
+	s := &fit.Switch{Net: a.net, Node: n, Program: a.manifest, Pipes: a.program.Pipes, Panel: a.ports, RTT: a.measured()}
+	var err error
+	if s.Channels, err = c.Channels(ctx); err != nil {
 		return nil, err
 	}
+	s.Ports, err = bfrt.PortMap(n, a.ports, s.Channels)
+	return s, err
+}
+
+func (a *tofinoApply) measured() vtime.Time {
+	return vtime.Time(a.rtt.Nanoseconds()) * vtime.Nanosecond
+}
+
+// desired returns the desired state of a switch.
+func (a *tofinoApply) desired(ctx context.Context, c *bfrt.Client, n *topo.Node, numbers map[int]int) ([]bfrt.Wanted, error) {
 	var list []bfrt.Wanted
+	var err error
 	if !a.tables {
 		if list, err = c.Network(ctx, a.net, n.ID, manifest.LosslessClass, numbers); err != nil {
 			return nil, err
 		}
 	}
-	entities, err := intent.Build(a.net, n.ID, a.manifest, a.schema.Info, intent.Options{Port: func(p int) int { return numbers[p] }})
+	entities, err := intent.Build(a.net, n.ID, a.manifest, a.schema.Info, intent.Options{RTT: a.measured(), Port: func(p int) int { return numbers[p] }})
 	if err != nil {
 		return nil, err
 	}

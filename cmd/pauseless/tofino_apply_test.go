@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
+	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/tofino"
 	"google.golang.org/grpc"
@@ -29,13 +29,29 @@ leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}
 switch: {buffer: 22MB, pfc: {xoff: 256KB}}
 `
 
-// compiledForTofino returns a folder like one of `pauseless tofino build`, but
+// compiledForTofino returns a folder like one of `pauseless tofino build --topology`, but
 // without the binary, made by pauseless's compiler.
-func compiledForTofino(t *testing.T, profile string) string {
+func compiledForTofino(t *testing.T, profile, topology string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), profile)
-	if code := run([]string{"gen", "--profile", profile, "--target", "tna", "-o", dir}, nil, io.Discard, os.Stderr); code != 0 {
-		t.Fatalf("gen: exit code %d", code)
+	p, err := gen.Builtin(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forTopology([]*gen.Profile{p}, topology); err != nil {
+		t.Fatal(err)
+	}
+	prog, err := gen.Generate(p, "tna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range prog.Files() {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r, list := compiler.Compile(compiler.Options{File: filepath.Join(dir, profile+".p4")})
 	if list.HasErrors() {
@@ -64,8 +80,11 @@ func compiledForTofino(t *testing.T, profile string) string {
 // Apply writes a switch's program, ports, PFC, sessions and entries. A second one
 // changes nothing, and another client's changes are reverted.
 func TestTofinoApply(t *testing.T) {
-	for _, profile := range []string{"plb", "rlb-drill"} {
-		t.Run(profile, func(t *testing.T) { testTofinoApply(t, compiledForTofino(t, profile), profile) })
+	for _, profile := range []string{"ecmp", "plb", "rlb-drill"} {
+		t.Run(profile, func(t *testing.T) {
+			address, network := tofinoServer(t)
+			testTofinoApply(t, address, network, compiledForTofino(t, profile, network), profile)
+		})
 	}
 }
 
@@ -77,8 +96,7 @@ func tofinoServer(t *testing.T) (address, network string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first front panel ports of a Wedge 100BF-32X.
-	if err := server.PutPanel(map[int]int{1: 132, 2: 140, 3: 148, 4: 156, 17: 4}); err != nil {
+	if err := server.PutPanel(bfrttest.Panel()); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,8 +115,7 @@ func tofinoServer(t *testing.T) (address, network string) {
 	return listener.Addr().String(), network
 }
 
-func testTofinoApply(t *testing.T, dir, profile string) {
-	address, network := tofinoServer(t)
+func testTofinoApply(t *testing.T, address, network, dir, profile string) {
 	apply := func(more ...string) (string, int) {
 		t.Helper()
 		var out bytes.Buffer
@@ -117,13 +134,13 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 		}
 	}
 	text, code := apply("--dry-run")
-	want(text, code, "l1: program "+profile+" to be pushed")
+	want(text, code, "l1: program "+profile+" to be pushed", "+ Forward out_port=4 -> send(port=156)", "+ $PORT $DEV_PORT=132 -> ")
 	text, code = apply("--diff")
-	want(text, code, "l1: program pushed, ",
+	want(text, code, "l1: program pushed, ", "l1: base round trip between leaves: 4.", "l1: hosts must: mark data with DSCP 26; send frames of at most 1592 bytes",
 		"+ $PORT $DEV_PORT=132 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=8 $SPEED=BF_SPEED_100G $TX_PFC_EN_MAP=8",
-		"~ tf1.tm.port.flowcontrol dev_port=156 -> ", "+ tf1.tm.ppg.cfg ppg_id=4 -> dev_port ", "pool_max_cells=3200",
-		"+ Forward out_port=4 -> send(port=156)", "+ route dst_addr=",
-		"+ clone 1000 -> 196/1 cos 7 truncate 100")
+		"~ tf1.tm.port.flowcontrol dev_port=156 -> cos_to_icos=[0 1 2 3 4 5 6 7] mode_tx=PFC", "+ tf1.tm.ppg.cfg ppg_id=29 -> dev_port ", "pool_max_cells=3200",
+		"~ tf1.tm.pool.cfg pool=IG_SKID_POOL -> size_cells=4000", "~ tf1.tm.queue.buffer pg_id=1 pg_queue=3 -> shared_pool tail_drop_enable=false",
+		"+ route dst_addr=", "+ clone 1000 -> 196/1 cos 7 truncate 100")
 	text, code = apply()
 	want(text, code, "l1: as desired already\n")
 	text, code = apply("--dry-run", "--panel", "4=3/0", "--panel", "3=4/0", "--tables")
@@ -131,12 +148,13 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 	if profile != "ecmp" { // ecmp does not use the ingress port
 		want(text, code, "~ port_number ingress_port=148 -> is_port(port=4)")
 	}
-	// A port of the other pipeline: copies reach both.
+	// A port of the other pipeline: copies reach both, unless that cannot work.
 	text, code = apply("--dry-run", "--panel", "4=17/0")
-	if profile != "ecmp" {
-		want(text, code, "- pipe.port_number ingress_port=156 -> is_port port=4", "+ port_number ingress_port=4 -> is_port(port=4)")
+	if profile == "ecmp" {
+		want(text, code, "~ clone 1000 -> 68/1, 196/1", "+ $pre.node $MULTICAST_NODE_ID=33768 -> $DEV_PORT=[68 196]", "+ $pre.mgid $MGID=33768")
+	} else if code == 0 || !strings.Contains(text, "Ports 4 in pipeline 0, 1 to 3 in pipeline 1. In pipeline 1 they fit with --panel 1=1/0 --panel 2=2/0 --panel 3=3/0 --panel 4=4/0") {
+		t.Errorf("exit code %d: %s", code, text)
 	}
-	want(text, code, "~ clone 1000 -> 68/1, 196/1", "+ $pre.node $MULTICAST_NODE_ID=33768 -> $DEV_PORT=[68 196]", "+ $pre.mgid $MGID=33768")
 	// Without PFC between switches.
 	wedges := network
 	network = filepath.Join(t.TempDir(), "hosts-only.yaml")
@@ -144,14 +162,18 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 		t.Fatal(err)
 	}
 	text, code = apply("--dry-run", "--diff")
-	want(text, code, "2 entries to be written", "~ $PORT $DEV_PORT=148 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=0", "~ $PORT $DEV_PORT=156 -> $FEC=BF_FEC_TYP_RS $PORT_ENABLE=true $RX_PFC_EN_MAP=0")
+	if profile == "ecmp" {
+		want(text, code, "~ $PORT $DEV_PORT=148 -> $RX_PFC_EN_MAP=0 $TX_PFC_EN_MAP=0", "~ $PORT $DEV_PORT=156 -> $RX_PFC_EN_MAP=0 $TX_PFC_EN_MAP=0")
+	} else if code == 0 || !strings.Contains(text, "(switch.pfc.hosts_only): remove this line") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
 	network = wedges
 	text, code = apply("--panel", "3=4/0")
 	if code == 0 || !strings.Contains(text, "ports 3 and 4 of l1 are both") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	text, code = apply("--panel", "4=7/0")
-	if code == 0 || !strings.Contains(text, "port 7/0 of the front panel") {
+	text, code = apply("--panel", "4=37/0")
+	if code == 0 || !strings.Contains(text, "the switch has no port 37/0 of the front panel") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
@@ -159,13 +181,13 @@ func testTofinoApply(t *testing.T, dir, profile string) {
 // Over P4Runtime, as with Stratum: the same entries, with the command line's port
 // numbers.
 func TestCtlApplyForTofino(t *testing.T) {
-	dir := compiledForTofino(t, "plb")
+	_, network := tofinoServer(t)
+	dir := compiledForTofino(t, "plb", network)
 	packed := filepath.Join(t.TempDir(), "plb.pb")
 	must(t, "tofino", "pack", dir, "-o", packed)
 	server := new(p4rttest.Server)
 	server.DeviceID = 1
 	p4rttest.Start(t, server)
-	_, network := tofinoServer(t)
 	apply := []string{"ctl", "apply", network, "--p4info", filepath.Join(dir, "p4info.txtpb"), "--config", packed,
 		"--manifest", filepath.Join(dir, "plb.manifest.json"), "--addr", "l1=" + server.Addr(),
 		"--number", "1=132", "--number", "2=140", "--number", "3=148", "--number", "4=4", "--diff"}
@@ -239,5 +261,6 @@ func TestTofinoPackOfWhatP4CMakes(t *testing.T) {
 	if !proto.Equal(got, want) {
 		t.Errorf("packed %d bytes, want %d", len(b), proto.Size(want))
 	}
-	testTofinoApply(t, dir, "ecmp")
+	address, network := tofinoServer(t)
+	testTofinoApply(t, address, network, dir, "ecmp")
 }

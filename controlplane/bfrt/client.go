@@ -166,11 +166,11 @@ func (c *Client) Assume(ctx context.Context, p *Program) error {
 		return err
 	}
 	_, device, err := c.programs(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.use(c.program, p.Info, device)
 	}
 	c.assumed = true
-	return c.use(c.program, p.Info, device)
+	return err
 }
 
 // noProgram is the driver's name of its own tables, which are there without a program.
@@ -192,7 +192,7 @@ func (c *Client) use(program string, files ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	c.program, c.info = program, info
+	c.program, c.info, c.assumed = program, info, false
 	return nil
 }
 

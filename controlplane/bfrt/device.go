@@ -118,21 +118,6 @@ func (p *panelPort) entry() Entry {
 	}}
 }
 
-// PanelPort returns the target's number of a front panel port's channel, from
-// the switch.
-func (c *Client) PanelPort(ctx context.Context, port, channel int) (int, error) {
-	entries, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_HDL_INFO", Match: []Match{Eq("$CONN_ID", port), Eq("$CHNL_ID", channel)}}, false)
-	if err != nil {
-		return 0, fmt.Errorf("port %d/%d of the front panel: %w", port, channel, err)
-	}
-	if len(entries) == 1 {
-		if n, ok := entries[0].Data["$DEV_PORT"].(uint64); ok {
-			return int(n), nil
-		}
-	}
-	return 0, fmt.Errorf("the switch has no port %d/%d", port, channel)
-}
-
 // lossless is the buffering of a port's packets of a class, in the traffic
 // manager's cells of 80 bytes.
 type lossless struct {

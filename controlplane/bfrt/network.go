@@ -14,10 +14,34 @@ import (
 // Panel is a position on the front panel.
 type Panel struct{ Port, Channel int }
 
+// Channels returns the channels of the front panel with the target's numbers.
+func (c *Client) Channels(ctx context.Context) (map[Panel]int, error) {
+	list, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_HDL_INFO"}, false)
+	if err != nil {
+		return nil, err
+	}
+	channels := make(map[Panel]int)
+	for _, e := range list {
+		var at Panel
+		for _, m := range e.Match {
+			n, _ := m.Value.(uint64)
+			if m.Field == "$CONN_ID" {
+				at.Port = int(n)
+			} else {
+				at.Channel = int(n)
+			}
+		}
+		if n, ok := e.Data["$DEV_PORT"].(uint64); ok {
+			channels[at] = int(n)
+		}
+	}
+	return channels, nil
+}
+
 // PortMap returns the target's numbers of a node's ports, by number in the
 // topology from 1. A port that is not in panel is channel 0 of the front panel
-// port with the same number.
-func (c *Client) PortMap(ctx context.Context, n *topo.Node, panel map[int]Panel) (map[int]int, error) {
+// port with the same number. channels is the result of Channels.
+func PortMap(n *topo.Node, panel map[int]Panel, channels map[Panel]int) (map[int]int, error) {
 	numbers := make(map[int]int)
 	taken := make(map[int]int)
 	for p := 1; p <= len(n.Ports); p++ {
@@ -25,9 +49,9 @@ func (c *Client) PortMap(ctx context.Context, n *topo.Node, panel map[int]Panel)
 		if !ok {
 			at = Panel{Port: p}
 		}
-		number, err := c.PanelPort(ctx, at.Port, at.Channel)
-		if err != nil {
-			return nil, err
+		number, ok := channels[at]
+		if !ok {
+			return nil, fmt.Errorf("port %d of %s: the switch has no port %d/%d of the front panel; give another with --panel", p, n.Name, at.Port, at.Channel)
 		}
 		if other := taken[number]; other != 0 {
 			return nil, fmt.Errorf("ports %d and %d of %s are both %d/%d of the front panel", other, p, n.Name, at.Port, at.Channel)

@@ -25,6 +25,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 // Options are limits of the target and of an experiment.
@@ -42,6 +43,9 @@ type Options struct {
 	// NoCloneClass leaves the class of service of clone sessions at zero, as BMv2
 	// requires.
 	NoCloneClass bool
+	// RTT is the measured base round-trip time between leaves; zero means the computed
+	// one.
+	RTT vtime.Time
 	// Port returns the target's number of a port of the topology; nil if they are
 	// equal. Only programs for Tofino have tables that translate.
 	Port func(int) int
@@ -75,7 +79,20 @@ func New(t *topo.Topology, m *manifest.Manifest, info *p4configv1.P4Info, o Opti
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{schema: s, topo: t, manifest: m, options: o, leaves: leavesOf(t), longest: 1, tiers: 1}
+	p := newPlan(t, m, o)
+	p.schema = s
+	return p, nil
+}
+
+// NetworkOf returns the quantities from which thresholds follow at a switch: those of
+// its first link to another switch. What the topology does not say is that of base.
+func NetworkOf(t *topo.Topology, node int, base manifest.Network, o Options) manifest.Network {
+	p := newPlan(t, &manifest.Manifest{Network: base}, o)
+	return p.builder(&t.Nodes[node]).uplink()
+}
+
+func newPlan(t *topo.Topology, m *manifest.Manifest, o Options) *Plan {
+	p := &Plan{topo: t, manifest: m, options: o, leaves: leavesOf(t), longest: 1, tiers: 1}
 	p.distances = make([][]int, len(t.Nodes))
 	for i := range t.Nodes {
 		p.tiers = max(p.tiers, int(t.Nodes[i].Tier))
@@ -86,7 +103,7 @@ func New(t *topo.Topology, m *manifest.Manifest, info *p4configv1.P4Info, o Opti
 	for _, l := range p.leaves {
 		p.longest = max(p.longest, p.distances[p.leaves[0]][l])
 	}
-	return p, nil
+	return p
 }
 
 // Switch returns the entities of switch node, an index into the topology's nodes.
@@ -230,6 +247,6 @@ func (b *builder) uplink() manifest.Network {
 
 func (b *builder) network() manifest.Network {
 	n := b.manifest.Network
-	n.Scale = b.options.Scale
+	n.Scale, n.Measured = b.options.Scale, b.options.RTT
 	return n
 }

@@ -222,6 +222,9 @@ type Network struct {
 	Shared vtime.Size `json:"shared,omitempty" yaml:"shared"`
 	// Reserve is the part of the buffer that each ingress queue has for itself.
 	Reserve vtime.Size `json:"reserve,omitempty" yaml:"reserve"`
+	// Measured is the base round-trip time between leaves that was measured, instead of
+	// the one that RTT computes, which has no latency of switches; zero: none was.
+	Measured vtime.Time `json:"measured,omitempty" yaml:"-"`
 	// Scale is the factor by which the network that runs is slower than this one,
 	// as deployed networks are; zero means 1. All defaults follow from this
 	// network; in the one that runs, times are multiplied by Scale and rates

@@ -40,7 +40,7 @@ func (n Network) scope() *scope {
 		values: map[string]float64{
 			"rate": float64(n.Rate), "delay": ns(n.Delay), "hops": float64(n.Hops), "fan_in": float64(n.FanIn),
 			"xoff": float64(n.XOFF), "mtu": float64(n.MTU), "in_flight": float64(n.Rate.Bytes(n.Delay)),
-			"rtt": ns(n.RTT()), "host_rtt": ns(n.hostRTT()),
+			"rtt": ns(n.RTT()), "host_rtt": ns(n.HostRTT()),
 			"alpha_shift": 3 - math.Log2(alpha), "shared": shared, "reserve": float64(n.Reserve),
 		},
 		funcs: map[string]func([]float64) float64{
@@ -86,20 +86,23 @@ func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 
 func ns(t vtime.Time) float64 { return float64(t) / float64(vtime.Nanosecond) }
 
-// RTT returns the base round-trip time between leaves: of a frame of the largest
-// size and the answer in one of the smallest, each stored and forwarded on every
-// hop.
+// RTT returns the base round-trip time between leaves: the measured one or, if there
+// is none, that of a frame of the largest size and the answer in one of the smallest,
+// each stored and forwarded on every hop.
 func (n Network) RTT() vtime.Time {
-	const smallest = 64
-	hop := 2*n.Delay + n.Rate.TxTime(int(n.MTU)) + n.Rate.TxTime(smallest)
-	return vtime.Time(n.Hops) * hop
+	if n.Measured > 0 {
+		return n.Measured
+	}
+	return vtime.Time(n.Hops) * n.hop()
 }
 
-// hostRTT returns the same between hosts, which are two links further apart.
-func (n Network) hostRTT() vtime.Time {
-	n.Hops += 2
-	return n.RTT()
+func (n Network) hop() vtime.Time {
+	const smallest = 64
+	return 2*n.Delay + n.Rate.TxTime(int(n.MTU)) + n.Rate.TxTime(smallest)
 }
+
+// HostRTT returns the same between hosts, which are two links further apart.
+func (n Network) HostRTT() vtime.Time { return n.RTT() + 2*n.hop() }
 
 // LoadWeight returns the load that a byte adds to a link, in 2^-16, where 65536
 // is the load of a full link: 2^32 divided by the bytes that the link sends in

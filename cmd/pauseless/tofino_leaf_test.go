@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/golden"
+)
+
+// The leaf of the papers' networks, with 16 hosts and 8 uplinks. At 25 and 100 Gb/s, its
+// ports take 12 connectors.
+const paperLeaf = `
+name: papers
+leaf_spine: {leaves: 8, spines: 8, hosts_per_leaf: 16, rate: 25Gbps, uplink_rate: 100Gbps, delay: 1us}
+switch: {buffer: 22MB, pfc: {xoff: 256KB}}
+`
+
+// paperPanel places the ports in the first pipeline: four hosts on a connector, and an
+// uplink on each.
+func paperPanel() (flags []string) {
+	for p := range 16 {
+		flags = append(flags, "--panel", fmt.Sprintf("%d=%d/%d", p+1, 9+p/4, p%4))
+	}
+	for p := range 8 {
+		flags = append(flags, "--panel", fmt.Sprintf("%d=%d/0", p+17, 13+p))
+	}
+	return flags
+}
+
+// tofinoSchemes has a profile for each scheme that there is for Tofino.
+var tofinoSchemes = []string{"ar", "clb", "conga", "drill", "ecmp", "hermes", "hpcc", "letflow", "pbfs", "pcn", "plb", "presto", "qcn", "rlb-drill", "rps"}
+
+// What would be written to the papers' own leaf, with loads and times, for each scheme.
+func TestDryRunOfThePapersLeaf(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "papers.yaml")
+	if err := os.WriteFile(file, []byte(paperLeaf), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range tofinoSchemes {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			address, _ := tofinoServer(t)
+			dir := compiledForTofino(t, profile, file)
+			args := append([]string{"tofino", "apply", file, dir, "--addr", "l1=" + address}, paperPanel()...)
+			var out bytes.Buffer
+			if code := run(append(args, "--dry-run"), nil, &out, &out); code != 0 {
+				t.Fatalf("exit code %d\n%s", code, out.String())
+			}
+			golden.Check(t, filepath.Join("testdata", "tofino", profile+".txt"), out.Bytes())
+			// All of it is accepted by a switch, and is there afterwards.
+			out.Reset()
+			if code := run(args, nil, &out, &out); code != 0 || !strings.Contains(out.String(), "l1: program pushed, ") {
+				t.Fatalf("exit code %d\n%s", code, out.String())
+			}
+			out.Reset()
+			if code := run(args, nil, &out, &out); code != 0 || !strings.Contains(out.String(), "l1: as desired already\n") {
+				t.Errorf("again: exit code %d\n%s", code, out.String())
+			}
+		})
+	}
+}

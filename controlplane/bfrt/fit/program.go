@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// checkRTT returns an error if the measured base round-trip time cannot be one of this
+// network.
+func (s *Switch) checkRTT() error {
+	if s.RTT == 0 {
+		return nil
+	}
+	n := s.network()
+	n.Measured = 0
+	cables := 2 * vtime.Time(n.Hops) * n.Delay
+	switch computed := n.RTT(); {
+	case s.RTT < cables:
+		return fmt.Errorf("--rtt %v is less than the %v that signals take on the cables between the leaves: measure from leaf to leaf and back, or correct the topology's delay", s.RTT, cables)
+	case s.RTT > 100*computed:
+		return fmt.Errorf("--rtt %v is more than 100 times the %v that follows from the topology: measure without load, and mind the unit", s.RTT, computed)
+	}
+	return nil
+}
+
+// checkConstants returns an error if a number that is compiled in would be another for
+// this network.
+func (s *Switch) checkConstants() error {
+	n := s.network()
+	var list []string
+	for _, c := range s.Program.Constants {
+		v, err := s.Program.Evaluate(c.From, n, nil)
+		if err != nil {
+			return fmt.Errorf("constant %s of %s: %w", c.Name, s.Program.Program, err)
+		}
+		if int64(v) != c.Value {
+			list = append(list, fmt.Sprintf("%s is %d and must be %d (%s)", c.Name, c.Value, int64(v), c.Doc))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	built := s.Program.Network
+	return fmt.Errorf("%s is compiled for links of %v with a delay of %v, and %s has %v and %v: %s. Compile it for this network: pauseless tofino build --topology FILE",
+		s.Program.Program, built.Rate, built.Delay, s.Node.Name, n.Rate, n.Delay, strings.Join(list, "; "))
+}
+
+// longestTime is half of the range of a program's clock, beyond which an age is taken
+// for one in the future.
+const longestTime = 1 << 31 * vtime.Nanosecond
+
+// checkTimes returns an error if a time of the program is longer than it can measure.
+func (s *Switch) checkTimes() error {
+	n := s.network()
+	for _, p := range s.Program.Parameters {
+		if p.Unit != "ns" {
+			continue
+		}
+		v, err := s.Program.Value(p.Name, n)
+		if err != nil {
+			return err
+		}
+		if t := vtime.Time(v * float64(vtime.Nanosecond)); t >= longestTime {
+			return fmt.Errorf("%s is %v, and the clock of a program for Tofino measures less than %v: lower it in the profile (set: {%s: …})", p.Name, t, longestTime, p.Name)
+		}
+	}
+	return nil
+}
+
+// reacts returns what a scheme does with pauses between switches, "" if it does nothing.
+func (s *Switch) reacts() string {
+	switch {
+	case s.Program.Has("plb"):
+		return "leaves paths that are paused"
+	case s.Program.Has("rlb") || s.Program.Has("rlb_adaptive"):
+		return "leaves paths that are about to be paused"
+	case s.Program.Has("np_ecn"):
+		return "marks packets that a pause did not delay"
+	}
+	return ""
+}
+
+// checkPFC returns an error if the scheme's premise, PFC, is not there.
+func (s *Switch) checkPFC() error {
+	does := s.reacts()
+	switch pfc := s.Net.Switch.PFC; {
+	case does != "" && pfc.Off:
+		return fmt.Errorf("%s %s, and the topology has no PFC (switch.pfc.off): remove this line, or use the scheme below it, %s", s.Program.Program, does, s.Program.Base)
+	case does != "" && pfc.HostsOnly:
+		return fmt.Errorf("%s %s, and in this topology switches do not pause each other (switch.pfc.hosts_only): remove this line, or use the scheme below it, %s", s.Program.Program, does, s.Program.Base)
+	}
+	return nil
+}
+
+// checkHeadroom returns an error if the topology gives less headroom than a link needs.
+func (s *Switch) checkHeadroom() error {
+	given := s.Net.Switch.PFC.Headroom
+	if given == 0 || s.Net.Switch.PFC.Off {
+		return nil
+	}
+	computed := *s.Net
+	computed.Switch.PFC.Headroom = 0
+	for p := 1; p <= len(s.Node.Ports); p++ {
+		l := s.link(p)
+		if need := computed.HardwareHeadroom(l, manifest.CellBytes); s.Net.Pauses(l) && given < need {
+			return fmt.Errorf("switch.pfc.headroom is %v, and port %d needs %v: a cable of %v in both directions, the %v in which IEEE 802.3 (31B.3.7) lets a port at %v obey a PAUSE, and frames of %d bytes in cells of %d. Remove the line, so that it is computed, or raise it",
+				given, p, need, l.Delay, topo.ResponseTime(l.Rate), l.Rate, s.Net.LargestFrame(), manifest.CellBytes)
+		}
+	}
+	return nil
+}
+
+// chipBuffer is the packet memory of a Tofino: 280 times 1024 cells.
+const chipBuffer vtime.Size = 280 * 1024 * manifest.CellBytes
+
+// checkBuffer returns an error if thresholds follow from a buffer that the chip does not
+// have.
+func (s *Switch) checkBuffer() error {
+	if b := s.Net.Switch.Buffer; b > chipBuffer {
+		return fmt.Errorf("switch.buffer is %v, and a Tofino has %v, from which thresholds would follow: lower it", b, chipBuffer)
+	}
+	return nil
+}
+
+// portMTU is the default of a port's $TX_MTU and $RX_MTU, in bytes with the Ethernet
+// header and check sequence.
+const portMTU = 10240
+
+// checkFrames returns an error if a port drops frames because of their length.
+func (s *Switch) checkFrames() error {
+	if n := s.Net.LargestFrame() + 4; n > portMTU {
+		return fmt.Errorf("frames have up to %d bytes with their headers, and a port passes %d: lower switch.mtu to %d", n, portMTU, s.Net.Switch.MTU-(n-portMTU))
+	}
+	return nil
+}
