@@ -84,7 +84,7 @@ func (s *Switch) messages(port int) (Load, bool) {
 	switch {
 	case s.Program.Has("pbfs"):
 		l.Rate = perSecond(packets, postcardBytes)
-		l.From = fmt.Sprintf("a postcard for each data packet of %d bytes, until senders are told", frame)
+		l.From = fmt.Sprintf("a postcard for each data packet of %d bytes, until senders obey", frame)
 	case s.Program.Has("qcn"):
 		n := s.network()
 		sample, err := s.Program.Value("qcn.sample", n)

@@ -59,7 +59,7 @@ func (s *Switch) hosts() []string {
 	lines := []string{"hosts must: " + strings.Join(list, "; ")}
 	for _, h := range hostParts {
 		if s.Program.Has(h.feature) {
-			lines = append(lines, "hosts must, for "+h.name+": "+h.must+"; of the hosts' part there is only that of `pauseless fabric` and `pauseless host`: no NIC has it")
+			lines = append(lines, "hosts must, for "+h.name+": "+h.must+"; this part exists in `pauseless fabric` and `pauseless host`, other NICs need it in their firmware")
 		}
 	}
 	return lines
@@ -115,8 +115,9 @@ func (s *Switch) loads() (lines []string) {
 		done = append(done, l)
 		lines = append(lines, fmt.Sprintf("load of %s: up to %.3gGbps of %v: %s", name, float64(l.Rate)/float64(vtime.Gbps), l.Of, l.From))
 	}
-	if s.Program.RecirculationPort > 0 && len(s.choices()) > 0 {
-		lines = append(lines, fmt.Sprintf("packets that wait for a warned path recirculate in the rest of the recirculation port, at most %s times each", s.most()))
+	if len(all) > 0 && s.Program.RecirculationPort > 0 && len(s.choices()) > 0 {
+		rest := float64(all[0].Of-all[0].Rate) / float64(vtime.Gbps)
+		lines = append(lines, fmt.Sprintf("packets that wait for a warned path recirculate in the rest, at least %.3gGbps, up to %s times each", rest, s.most()))
 	}
 	return lines
 }
