@@ -167,6 +167,7 @@ var writers = map[string]string{
 	"internal/need/alone_unix.go":    "a lock that stays",
 	"internal/need/written_unix.go":  "opens, and writes nothing",
 	"testbed/netns/link_linux.go":    "a setting of the kernel in /proc",
+	"testbed/result/archive.go":                   "file by file, each of which is limited",
 	"testbed/netns/journal.go":       "a journal in a folder that it has just made",
 	"testbed/netns/process_linux.go": "a log that programs append to",
 }
@@ -200,7 +201,6 @@ var readers = map[string]string{
 	"compiler/compiler.go":                        "ends after source.MaxSize",
 	"cmd/pauseless/live.go":                       "a recording: record.Read limits it",
 	"cmd/pauseless/report.go":                     "outcomes and figures: result and report limit them",
-	"cmd/pauseless/exp.go":                        "an outcome: result limits it",
 	"cmd/pauseless/ctl_entries.go":                "limited by infile.Lines",
 	"cmd/pauseless/deploy_capture.go":             "limited by infile.Limit",
 	"softswitch/port/pcap.go":                     "frame by frame, each of which is limited",
@@ -209,6 +209,7 @@ var readers = map[string]string{
 	"testbed/exp/store.go":                        "locks a folder",
 	"testbed/exp/times.go":                        "embedded in the binary",
 	"testbed/reference/reference.go":              "embedded in the binary",
+	"testbed/result/archive.go":                   "file by file, each of which is limited",
 	"testbed/netns/journal.go":                    "line by line, in a folder of this program",
 	"testbed/netns/process_linux.go":              "the kernel, and the log of a child",
 }

@@ -78,39 +78,52 @@ type keptRun struct {
 	Remarks      []string `json:"remarks,omitempty"`
 }
 
-// seedList are seeds; the number n is for those from 1 to n.
-type seedList []uint64
+// seedList are seeds; with most instead of a list, those from 1 to most.
+type seedList struct {
+	most int
+	list []uint64
+}
+
+func seedsOf(seeds []uint64) seedList {
+	for i, seed := range seeds {
+		if seed != uint64(i+1) {
+			return seedList{list: seeds}
+		}
+	}
+	return seedList{most: len(seeds)}
+}
+
+func (s seedList) len() int { return max(s.most, len(s.list)) }
+
+func (s seedList) at(i int) uint64 {
+	if i < len(s.list) {
+		return s.list[i]
+	}
+	return uint64(i + 1)
+}
 
 // MarshalJSON implements json.Marshaler.
 func (s seedList) MarshalJSON() ([]byte, error) {
-	for i, seed := range s {
-		if seed != uint64(i+1) {
-			return json.Marshal([]uint64(s))
-		}
+	if s.list != nil {
+		return json.Marshal(s.list)
 	}
-	return json.Marshal(len(s))
+	return json.Marshal(s.most)
 }
-
-// mostSeeds is the greatest number of seeds of a cell.
-const mostSeeds = 1_000_000
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *seedList) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte("[")) {
-		return json.Unmarshal(data, (*[]uint64)(s))
+		return json.Unmarshal(data, &s.list)
 	}
-	var n int
-	if err := json.Unmarshal(data, &n); err != nil {
-		return err
-	}
-	if n < 0 || n > mostSeeds {
-		return fmt.Errorf("%d seeds: want up to %d", n, mostSeeds)
-	}
-	for i := range n {
-		*s = append(*s, uint64(i+1))
-	}
-	return nil
+	return json.Unmarshal(data, &s.most)
 }
+
+// mostValues is the greatest number of values of an outcome. Those of the built-in
+// experiments have up to 200,000.
+const mostValues = 5_000_000
+
+// mostCells is the greatest number of cells of an outcome.
+const mostCells = 10_000
 
 // seedNums are values in the order of the seeds; one number is for all seeds.
 type seedNums []Num
@@ -162,7 +175,7 @@ func (o *Outcome) compact() *kept {
 	}
 	for i := range o.Cells {
 		c := &o.Cells[i]
-		cell := keptCell{Arm: c.Arm, Point: c.Point, Seeds: c.Seeds, Values: make([]seedNums, len(k.Metrics))}
+		cell := keptCell{Arm: c.Arm, Point: c.Point, Seeds: seedsOf(c.Seeds), Values: make([]seedNums, len(k.Metrics))}
 		for m, name := range k.Metrics {
 			cell.Values[m] = c.Values[name]
 		}
@@ -191,7 +204,19 @@ func (o *Outcome) compact() *kept {
 }
 
 // outcome computes what follows from the values.
-func (k *kept) outcome() *Outcome {
+func (k *kept) outcome() (*Outcome, error) {
+	values := 0
+	if len(k.Cells) > mostCells {
+		return nil, fmt.Errorf("the outcome has %d cells, more than %d", len(k.Cells), mostCells)
+	}
+	for i := range k.Cells {
+		if n := len(k.Cells[i].Point); n != len(k.Axes) {
+			return nil, fmt.Errorf("cell %d: its point has %d values for %d axes", i+1, n, len(k.Axes))
+		}
+		if values += min(k.Cells[i].Seeds.len(), mostValues) * (1 + len(k.Metrics)); values > mostValues || k.Cells[i].Seeds.most < 0 {
+			return nil, fmt.Errorf("cell %d: the outcome has more than %d values", i+1, mostValues)
+		}
+	}
 	o := &Outcome{
 		Experiment: k.Experiment, Summary: k.Summary, Source: k.Source, Scale: k.Scale, Why: k.Why, Command: k.Command, Scenario: k.Scenario,
 		Partial: k.Partial, Arms: k.Arms, Axes: k.Axes, Loads: k.Loads,
@@ -199,7 +224,8 @@ func (k *kept) outcome() *Outcome {
 	var runs []RunNote
 	for i := range k.Cells {
 		c := &k.Cells[i]
-		for n, seed := range c.Seeds {
+		for n := range c.Seeds.len() {
+			seed := c.Seeds.at(n)
 			r := RunNote{Arm: c.Arm, Point: c.Point, Seed: seed, State: Done, Metrics: make(map[string]float64, len(c.Values)), Earlier: true}
 			for m, v := range c.Values[:min(len(c.Values), len(k.Metrics))] {
 				if x := float64(v.of(n)); !math.IsNaN(x) {
@@ -222,7 +248,7 @@ func (k *kept) outcome() *Outcome {
 		runs[i].Earlier = false // Again sets it where that matters
 	}
 	o.Links, o.LinksLeftOut, o.Remarks = k.Links, k.LinksLeftOut, k.Remarks
-	return o
+	return o, nil
 }
 
 // Slim returns a copy of the outcome of a size that can be committed: the metrics of
@@ -340,7 +366,10 @@ func (k *kept) rounded(o *Outcome) *Outcome {
 				}
 			}
 		}
-		slim := k.outcome()
+		slim, err := k.outcome()
+		if err != nil {
+			panic("BUG: " + err.Error()) // o has as many values
+		}
 		more := make(map[value]bool)
 		for i := range slim.Cells {
 			for name := range slim.Cells[i].Values {

@@ -99,6 +99,19 @@ func TestSlimOutcomesHaveTheDigitsOfTheirPages(t *testing.T) {
 	}
 }
 
+func TestKeptOutcomesThatCannotBeAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`"cells":[{"seeds":2000000000}]`:                                "more than 5000000 values",
+		`"cells":[{"seeds":-1}]`:                                        "values",
+		`"cells":[{"point":["1"],"seeds":1}]`:                           "1 values for 0 axes",
+		`"cells":[` + strings.Repeat(`{},`, mostCells) + `{"seeds":1}]`: "10001 cells",
+	} {
+		if _, err := ReadOutcome(strings.NewReader(`{"format":"` + KeptFormat + `",` + text + `}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v", text, err)
+		}
+	}
+}
+
 // An archive has all of an outcome, and a file that has been changed is not read.
 func TestArchivesAreReadAsWritten(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.6": {{60.123456789, -1, 58}, {100, 103, 97}}})

@@ -720,8 +720,11 @@ func (o *Outcome) UnmarshalJSON(text []byte) error {
 		if err := infile.JSON(text, &k); err != nil {
 			return err
 		}
-		*o = *k.outcome()
-		return nil
+		all, err := k.outcome()
+		if err == nil {
+			*o = *all
+		}
+		return err
 	}
 	return fmt.Errorf("format is %q, want %q or %q: not an outcome of an experiment", head.Format, OutcomeFormat, KeptFormat)
 }
