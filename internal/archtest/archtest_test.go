@@ -167,7 +167,7 @@ var writers = map[string]string{
 	"internal/need/alone_unix.go":    "a lock that stays",
 	"internal/need/written_unix.go":  "opens, and writes nothing",
 	"testbed/netns/link_linux.go":    "a setting of the kernel in /proc",
-	"testbed/result/archive.go":                   "file by file, each of which is limited",
+	"testbed/result/archive.go":      "file by file, each of which is limited",
 	"testbed/netns/journal.go":       "a journal in a folder that it has just made",
 	"testbed/netns/process_linux.go": "a log that programs append to",
 }

@@ -213,7 +213,7 @@ func (k *kept) outcome() (*Outcome, error) {
 		if n := len(k.Cells[i].Point); n != len(k.Axes) {
 			return nil, fmt.Errorf("cell %d: its point has %d values for %d axes", i+1, n, len(k.Axes))
 		}
-		if values += min(k.Cells[i].Seeds.len(), mostValues) * (1 + len(k.Metrics)); values > mostValues || k.Cells[i].Seeds.most < 0 {
+		if values += min(k.Cells[i].Seeds.len(), mostValues+1) * (1 + len(k.Metrics)); values > mostValues || k.Cells[i].Seeds.most < 0 {
 			return nil, fmt.Errorf("cell %d: the outcome has more than %d values", i+1, mostValues)
 		}
 	}
