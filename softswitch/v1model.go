@@ -380,7 +380,9 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	m.ResetMetadata()
 	m.SetList(ask.CloneList, a.list)
 	m.Set(a.instanceType, instanceEgressClone)
-	a.sendClone(s.copyOf(p), c, n)
+	clone := s.copyOf(p)
+	clone.Instead = true // p leaves now
+	a.sendClone(clone, c, n)
 	m.ResumeAll(p.Frame, a.saved)
 	m.Ask = ask
 }

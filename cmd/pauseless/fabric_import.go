@@ -115,7 +115,7 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, *importe
 	if len(faults) > 0 {
 		at = faults[0].From
 	}
-	hpcc.SamePathsAround(t, after, at, flows, kit.Telemetry)
+	hpcc.SamePathsAround(t, after, at, flows, kit.Telemetry, dialect)
 	if p.Set == nil {
 		p.Set = make(map[string]string)
 	}

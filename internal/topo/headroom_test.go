@@ -88,10 +88,10 @@ func TestResponseTime(t *testing.T) {
 }
 
 // A link with Ethernet's standard frames needs the same headroom whatever smaller
-// frames hosts send: 3 frames of 1600 bytes with preambles, a PFC frame and the cable.
+// frames hosts of the default MTU send: 3 frames of 1600 bytes with preambles, a PFC frame and the cable.
 func TestHeadroomForStandardFrames(t *testing.T) {
 	l := &Link{Rate: 40 * vtime.Gbps, Delay: 2 * vtime.Microsecond}
-	for _, f := range []Frames{{}, {Largest: 314, Overhead: 24}, {Largest: 1058, Added: 20, Overhead: 24, Copies: 1}} {
+	for _, f := range []Frames{{}, {Largest: 314, Overhead: 24, Standard: true}, {Largest: 1058, Added: 20, Overhead: 24, Copies: 1, Standard: true}} {
 		n := &Topology{Frames: f}
 		if h := n.HeadroomFor(l); h != 20_000+3*1600+84+1 {
 			t.Errorf("%+v: headroom is %d", f, h)
@@ -104,8 +104,10 @@ func TestHeadroomForStandardFrames(t *testing.T) {
 			t.Errorf("%+v: resume is %d", f, r)
 		}
 	}
-	n := &Topology{Frames: Frames{Largest: 9058, Overhead: 24}}
-	if h := n.HeadroomFor(l); h != 20_000+3*9058+24+84+1 {
-		t.Errorf("headroom for frames of 9058 bytes is %d", h)
+	for _, frame := range []int{314, 1058, 9058} {
+		n := &Topology{Frames: Frames{Largest: frame, Overhead: 24}}
+		if h := n.HeadroomFor(l); h != vtime.Size(20_000+3*frame+24+84+1) {
+			t.Errorf("headroom for frames of %d bytes is %d", frame, h)
+		}
 	}
 }

@@ -23,8 +23,10 @@ var MMUs = []string{"hpcc", "conweave", "broadcom"}
 //     buffer at every rate, and the port resumes as soon as the queue is below it.
 //     Two packets are not counted. A PAUSE lasts 5 µs, every frame beyond the
 //     threshold causes one, and headroom is used when the shared buffer is full.
-//     So pauses are more frequent and shorter. A queue, also of a lossless class, is
-//     limited to the size of the free buffer, and frames beyond it are dropped.
+//     So pauses are more frequent and shorter. A queue of a lossy class is limited to
+//     the size of the free buffer. The simulator limits those of lossless classes as
+//     well, and drops packets beyond it, which only its own configurations do here
+//     (PFC.DropAlpha).
 //   - broadcom, as SONiC configures a Tomahawk (BUFFER_PROFILE in its
 //     Configuration.md): the threshold is an eighth of the free buffer (dynamic_th
 //     -3) at every rate. The port resumes 2288 bytes below it (xon_offset). 1248
@@ -40,7 +42,7 @@ func MMU(name string) (SwitchConfig, bool) {
 		c.EgressAlpha = 1
 		c.PFC = PFC{
 			Alpha: 1.0 / 16, Resume: 1, Reserve: 2 * 1048,
-			HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true, DropAlpha: 1,
+			HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true,
 		}
 	case "broadcom":
 		c.EgressAlpha = 8
@@ -63,7 +65,6 @@ func (c *SwitchConfig) fill() {
 		p.Alpha, p.AlphaByRate = m.PFC.Alpha, m.PFC.AlphaByRate
 	}
 	p.Resume, p.Reserve, p.Pause = cmp.Or(p.Resume, m.PFC.Resume), cmp.Or(p.Reserve, m.PFC.Reserve), cmp.Or(p.Pause, m.PFC.Pause)
-	p.DropAlpha = cmp.Or(p.DropAlpha, m.PFC.DropAlpha)
 	p.HeadroomLast, p.EachFrame = p.HeadroomLast || m.PFC.HeadroomLast, p.EachFrame || m.PFC.EachFrame
 }
 
@@ -74,12 +75,15 @@ type Frames struct {
 	Added    int // bytes of the headers that a switch adds before it stores a frame
 	Overhead int // bytes on the link beyond a frame
 	Copies   int // of an arriving frame that can wait beside it: messages of a program
+	// Standard says that nobody has given the hosts' MTU. Their links carry Ethernet's
+	// standard frames, too.
+	Standard bool
 }
 
 // StandardFrame is the length in bytes of the largest frame of a link with Ethernet's
 // MTU of 1500, without preamble and check sequence, and with 78 bytes for the headers
-// that switches add. Links carry such frames whatever their hosts send, unless
-// SwitchConfig.MTU is set: headroom is not less than they need.
+// that switches add. Links carry such frames if neither SwitchConfig.MTU nor another MTU
+// of hosts than the default is given: headroom is not less than they need.
 const StandardFrame = 1592
 
 // EthernetOverhead is the size of a frame on a link beyond its bytes in memory: 8 of
@@ -90,7 +94,7 @@ const EthernetOverhead = 24
 func (t *Topology) frames() (list []Frames) {
 	mtu := t.Switch.MTU
 	switch {
-	case mtu == 0:
+	case mtu == 0 && (t.Frames.Largest == 0 || t.Frames.Standard):
 		list = append(list, Frames{Largest: StandardFrame, Overhead: EthernetOverhead})
 	case t.Frames.Largest == 0:
 		list = append(list, Frames{Largest: mtu + packet.EthernetLen, Overhead: EthernetOverhead})

@@ -34,7 +34,7 @@ switch: {pfc: {alpha: 0.125, alpha_by_rate: true}}`)
 func TestMMUs(t *testing.T) {
 	for mmu, want := range map[string]SwitchConfig{
 		"hpcc":     {PFC: PFC{Alpha: 0.125, AlphaByRate: true, Resume: 3072, Reserve: 4096}},
-		"conweave": {EgressAlpha: 1, PFC: PFC{Alpha: 0.0625, Resume: 1, Reserve: 2096, HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true, DropAlpha: 1}},
+		"conweave": {EgressAlpha: 1, PFC: PFC{Alpha: 0.0625, Resume: 1, Reserve: 2096, HeadroomLast: true, Pause: 5 * vtime.Microsecond, EachFrame: true}},
 		"broadcom": {EgressAlpha: 8, PFC: PFC{Alpha: 0.125, Resume: 2288, Reserve: 1248}},
 	} {
 		const shape = "leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 25Gbps, delay: 1us}\nswitch: {buffer: 9MB, mmu: "

@@ -119,7 +119,8 @@ type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
 	// MTU is that of the links: the length in bytes of the largest packet after the
 	// Ethernet header, without the headers that switches add. Headroom follows from
-	// it. Zero means Ethernet's 1500, or more if hosts send longer packets.
+	// it. Zero means what hosts send (hosts.mtu) or, if that has its default, Ethernet's
+	// 1500.
 	MTU int `yaml:"mtu" limits:"64..9500"`
 	// MMU names the buffer management of a simulator or of switch chips: hpcc,
 	// conweave or broadcom. Its values are the defaults of the keys that the file
@@ -182,8 +183,9 @@ type PFC struct {
 	// full. Otherwise frames beyond its threshold are in its headroom.
 	HeadroomLast bool `yaml:"headroom_last"`
 	// DropAlpha times the free part of the whole buffer is the limit of an egress
-	// queue of a lossless class, as in ConWeave's simulator. Packets beyond it are
-	// dropped and counted; such drops do not fail a run. Zero means no limit.
+	// queue of a lossless class, as in ConWeave's simulator, whose configurations set
+	// it to 1. Packets beyond it are dropped, and a remark of the run counts them; every
+	// other drop in a lossless class fails the run. Zero means no limit.
 	DropAlpha float64 `yaml:"drop_alpha" limits:"0..64"`
 	// Pause is the time in a PAUSE. Zero means 65535 quanta.
 	Pause vtime.Time `yaml:"pause"`

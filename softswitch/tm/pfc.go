@@ -60,7 +60,9 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless 
 		m.shared += min(size-kept, max(0, over-kept))
 	case lossless && over > 0 && (over > m.threshold(in) && !m.cfg.HeadroomLast || m.exhausted(in, size)):
 		a.headroom += size
-		in.skid(a, class)
+		if !p.Instead {
+			in.skid(a, class)
+		}
 	default:
 		a.base += size
 		m.shared += min(size, max(0, over))

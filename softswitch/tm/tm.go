@@ -100,6 +100,9 @@ type Packet struct {
 	charged bool
 	// Uncounted is true if the packet is not yet among those received.
 	Uncounted bool
+	// Instead is true for a copy that is queued while the packet of which it is one
+	// leaves: it needs no room besides that packet's.
+	Instead bool
 }
 
 // block is a packet with room for the state of a simple program, 128 bytes in
@@ -360,7 +363,7 @@ func (m *Manager) Get() *Packet {
 		return &b.Packet
 	}
 	m.free = p.next
-	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.List = nil, p.State[:0], -1, 0, false, 0
+	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.Instead, p.List = nil, p.State[:0], -1, 0, false, false, 0
 	return p
 }
 
@@ -406,11 +409,12 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		cause = m.admit(o, in, &qu.depth, a, lossless, size)
 	}
 	switch {
-	case kept >= 0 && cause == HeadroomFull:
+	case (kept >= 0 || p.Instead) && cause == HeadroomFull, p.Instead && lossless && cause == BufferFull:
 		cause = Queued // it has its place
-	case cause == BufferFull && !lossless && m.cfg.Lossless&bit(class) != 0 && m.used+size <= m.cfg.Size:
+	case (cause == BufferFull || cause == QueueFull) && !lossless && m.cfg.Lossless&bit(class) != 0 && m.used+size <= m.cfg.Size:
 		// A port without a link, such as that of recirculation on a Tofino, pauses no
-		// sender, and has no headroom. Its lossless packets may use that of other ports.
+		// sender, and has no headroom. Its lossless packets may use that of other ports,
+		// and have no limit of their queue either.
 		cause = Queued
 	}
 	charged := cause == Queued && !o.own

@@ -472,6 +472,60 @@ func TestDropAlpha(t *testing.T) {
 	}
 }
 
+// A packet of a lossless class that comes from a port without PFC, such as that of
+// recirculation, may use the whole buffer: the limits of lossy queues do not apply.
+func TestLosslessFromPortsWithoutPFC(t *testing.T) {
+	cfg := Config{Ports: ports(2, Port{Rate: gbps, XOFF: 9000, Gap: 1000, Headroom: 1000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 15_000, EgressAlpha: 1, QueueBytes: 3000, QueuePackets: 2}
+	cfg.Ports[0].NoPFC = true
+	b := newBed(t, cfg)
+	b.obey(1, 1<<3, 0xffff)
+	for i := range 15 {
+		if c := b.queue(0, 1, 3, 1000, 'a'); c != Queued {
+			t.Fatalf("frame %d: %v", i, c)
+		}
+	}
+	if c := b.queue(0, 1, 3, 1000, 'a'); c != BufferFull {
+		t.Errorf("a frame beyond the buffer: %v", c)
+	}
+}
+
+// A copy that is queued while its original leaves needs no room besides the
+// original's, though the headroom is full.
+func TestCopyOfWhatLeaves(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})
+	b.obey(1, 1<<3, 0xffff)
+	for range 5 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+	}
+	clone := func(instead bool) Cause {
+		p := b.m.Get()
+		p.Frame = b.pool.Get()
+		p.Frame.Data, p.Frame.Elided = append(p.Frame.Data, 'c'), 999
+		p.In, p.Class, p.Instead = 0, 3, instead
+		c := b.m.Enqueue(p, 0, 7, b.now)
+		if c != Queued {
+			b.pool.Put(p.Frame)
+			b.m.Put(p)
+		}
+		return c
+	}
+	var causes []Cause
+	b.verdict = func(p *Packet) Verdict {
+		if p.Queue == 3 && causes == nil { // the headroom is full, with this packet
+			causes = []Cause{clone(false), clone(true)}
+		}
+		return Send
+	}
+	b.obey(1, 1<<3, 0)
+	b.until(100 * vtime.Microsecond)
+	if want := []Cause{HeadroomFull, Queued}; !slices.Equal(causes, want) {
+		t.Errorf("copies: %v, want %v", causes, want)
+	}
+	if size, most := b.m.Headroom(0, 3); most != size+1000 { // of the copy that needs room
+		t.Errorf("the headroom of %d bytes took %d", size, most)
+	}
+}
+
 // Packets after XOFF use the headroom, and are dropped only beyond it.
 func TestHeadroom(t *testing.T) {
 	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 20_000})

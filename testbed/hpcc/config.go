@@ -289,6 +289,7 @@ func (p *configParser) finish() {
 	c.Switch.PFC.Apart = topo.Apart{Delays: 3}
 	if p.conweave {
 		c.Switch.PFC.Apart = topo.Apart{Delays: 2, Bytes: mmu.PFC.Reserve}
+		c.Switch.PFC.DropAlpha = 1 // its queues of lossless classes have a limit
 	}
 	c.Switch.PFC.Off, c.Switch.PFC.Pause = p.pfcOff, cmp.Or(pause, mmu.PFC.Pause)
 	if c.Profile == "conweave" {

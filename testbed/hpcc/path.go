@@ -3,7 +3,6 @@
 package hpcc
 
 import (
-	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
@@ -18,19 +17,19 @@ import (
 
 // SamePaths selects the adapters of hosts with several links, and the UDP source ports
 // of flows and their acknowledgements, so that flows take the paths of the
-// simulator, whose hosts and switches use another hash of other fields than ECMP
+// simulator of a dialect, whose hosts and switches use another hash of other fields than ECMP
 // programs. Data has the UDP port of its telemetry. A flow without such a source port
 // keeps its own.
-func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry cc.Telemetry) {
-	SamePathsAround(t, nil, 0, flows, telemetry)
+func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry cc.Telemetry, d Dialect) {
+	SamePathsAround(t, nil, 0, flows, telemetry, d)
 }
 
 // SamePathsAround is SamePaths if routes change at a time to those of another topology
 // of the same nodes and links. A flow has ports that lead along its paths before and
 // after or, if there are none, along its first.
-func SamePathsAround(t, after *topo.Topology, at vtime.Time, flows []fabric.Flow, telemetry cc.Telemetry) {
+func SamePathsAround(t, after *topo.Topology, at vtime.Time, flows []fabric.Flow, telemetry cc.Telemetry, d Dialect) {
 	adapters := adaptersOf(t)
-	before, then := router{t: t}, router{t: after}
+	before, then := router{t: t, dialect: d}, router{t: after, dialect: d}
 	for i := range flows {
 		f := &flows[i]
 		w := before.ways(f, adapters)
@@ -73,8 +72,9 @@ func (w *ways) search(t *topo.Topology, src, dst int, from, to uint16, kind int)
 
 // router has the simulator's routes in a topology.
 type router struct {
-	t      *topo.Topology
-	tables map[int][][]int
+	t       *topo.Topology
+	dialect Dialect
+	tables  map[int][][]int
 }
 
 func (r *router) to(ends ...int) [][]int {
@@ -86,7 +86,7 @@ func (r *router) to(ends ...int) [][]int {
 		r.tables = make(map[int][][]int)
 	}
 	if r.tables[key] == nil {
-		r.tables[key] = nextHops(r.t, ends)
+		r.tables[key] = nextHops(r.t, ends, r.dialect)
 	}
 	return r.tables[key]
 }
@@ -203,10 +203,11 @@ func search(t *topo.Topology, src, dst int, from, to uint16, all []choice) uint1
 
 // nextHops returns, for each node, the next nodes towards a host, or towards one
 // of its adapters, in the order of the simulator's search. That visits neighbours in
-// the order of their addresses in memory: a switch with its counters has megabytes,
-// which Linux maps from the top down, so that the last switch comes first. A host is
-// listed under the number of its first adapter.
-func nextHops(t *topo.Topology, adapters []int) [][]int {
+// the order of their addresses in memory: a switch of HPCC's with its counters has
+// megabytes, which Linux maps from the top down, so that the last switch comes first.
+// One of ConWeave's is small, and the first comes first. A host is listed under the
+// number of its first adapter.
+func nextHops(t *topo.Topology, adapters []int, d Dialect) [][]int {
 	host := t.Nodes[adapters[0]].Host
 	next, hops := make([][]int, len(t.Nodes)), make([]int, len(t.Nodes))
 	queue := []int{host}
@@ -226,7 +227,10 @@ func nextHops(t *topo.Topology, adapters []int) [][]int {
 				peers = append(peers, t.Nodes[p.Peer].Host)
 			}
 		}
-		slices.SortFunc(peers, func(a, b int) int { return cmp.Compare(b, a) })
+		slices.Sort(peers)
+		if d == HPCC {
+			slices.Reverse(peers)
+		}
 		for _, p := range slices.Compact(peers) {
 			if p != host && hops[p] == 0 {
 				hops[p] = hops[n] + 1

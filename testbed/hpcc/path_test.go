@@ -34,11 +34,11 @@ func TestSamePaths(t *testing.T) {
 		for i := range 200 {
 			flows = append(flows, fabric.Flow{Src: i % 2, Dst: 2 + i/2%2, Port: uint16(10000 + i), Group: 100})
 		}
-		SamePaths(n, flows, cc.NoTelemetry)
+		SamePaths(n, flows, cc.NoTelemetry, HPCC)
 		used := make(map[int]int) // by the choices on the way
 		for _, f := range flows {
 			key := [3]uint32{uint32(address(f.Src)), uint32(address(f.Dst)), uint32(f.Port) | uint32(f.Group)<<16}
-			next := nextHops(n, []int{f.Dst})
+			next := nextHops(n, []int{f.Dst}, HPCC)
 			all := choices(n, next, path(n, next, f.Src, f.Dst, key)[1:])
 			if want := map[string]int{"leaf-spine": 1, "three tiers": 2}[name]; len(all) != want {
 				t.Fatalf("%s: %d choices, want %d", name, len(all), want)
@@ -70,7 +70,7 @@ func TestOrderOfNextHops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := nextHops(n, []int{1})
+	next := nextHops(n, []int{1}, HPCC)
 	if !slices.Equal(next[2], []int{5, 4}) || !slices.Equal(next[4], []int{3}) || !slices.Equal(next[3], []int{1}) || next[1] != nil {
 		t.Errorf("next hops towards node 1: %v", next)
 	}
@@ -97,7 +97,7 @@ func TestHostsWithTwoLinks(t *testing.T) {
 	for i := range 64 {
 		flows = append(flows, fabric.Flow{Src: 0, Dst: 1, Size: 1, Port: uint16(10000 + i), Group: 100})
 	}
-	SamePaths(n, flows, cc.NoTelemetry)
+	SamePaths(n, flows, cc.NoTelemetry, HPCC)
 	used := make(map[[2]int]int)
 	for i, f := range flows {
 		key := [3]uint32{0x0b000001, 0x0b000101, uint32(10000+i) | 100<<16}

@@ -141,6 +141,9 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		run.Remarks = append(run.Remarks, fmt.Sprintf("PFC watchdog: %s port %d class %d was in a storm %d times, for %v in total, of which %d are over; %d packets were dropped and %d sent meanwhile",
 			s.Switch, s.Port, s.Class, s.Storms, s.StormTime, s.Restored, s.StormDrops, s.StormSent))
 	}
+	if remark := lab.BeyondLimit(); remark != "" {
+		run.Remarks = append(run.Remarks, remark)
+	}
 	if runErr != nil {
 		run.Partial = true
 		return run, cmp.Or(ctx.Err(), runErr)
@@ -150,10 +153,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	}
 	run.Summary.Scheme = count(prog, run.Registers)
 	r.measure(run)
-	if c.net.Switch.PFC.DropAlpha == 0 {
-		return run, lab.Loss()
-	}
-	return run, nil
+	return run, lab.Loss()
 }
 
 // runner executes one run.

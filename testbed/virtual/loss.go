@@ -16,7 +16,8 @@ import (
 var ErrDropped = errors.New("packets of a lossless class were dropped")
 
 // Loss returns an error that wraps ErrDropped and says where and why packets of a
-// lossless class were dropped, or nil if none were.
+// lossless class were dropped, or nil if none were. Those beyond the limit of a queue
+// that PFC.DropAlpha sets do not count: see BeyondLimit.
 func (l *Lab) Loss() error {
 	var dropped uint64
 	var causes [softswitch.DropCauses]uint64
@@ -27,8 +28,11 @@ func (l *Lab) Loss() error {
 	for _, id := range t.Switches() {
 		sw, n := l.switches[id], &t.Nodes[id]
 		sw.Lock()
-		dropped += sw.LosslessDrops()
 		for c, k := range sw.Stats().LosslessDrops {
+			if softswitch.DropCause(c) == softswitch.DropQueue && t.Switch.PFC.DropAlpha > 0 {
+				continue
+			}
+			dropped += k
 			causes[c] += k
 		}
 		for p := range n.Ports {
@@ -64,7 +68,7 @@ func (l *Lab) Loss() error {
 	}
 	for c, advice := range map[softswitch.DropCause]string{
 		softswitch.DropBuffer: "found a switch's buffer full: raise switch.buffer",
-		softswitch.DropQueue:  "exceeded the limit of a queue: raise switch.pfc.drop_alpha, or leave it out",
+		softswitch.DropQueue:  "exceeded the limit of a queue, which only classes that are not lossless have without switch.pfc.drop_alpha",
 		softswitch.DropLoop:   "passed a switch too often: the program recirculates them without an end",
 	} {
 		if causes[c] > 0 {
@@ -72,4 +76,29 @@ func (l *Lab) Loss() error {
 		}
 	}
 	return fmt.Errorf("%w: %d of them; %s", ErrDropped, dropped, strings.Join(text, "; "))
+}
+
+// BeyondLimit returns a remark that counts the packets of lossless classes that were
+// dropped because their queue had reached the limit that PFC.DropAlpha sets. It is
+// empty if there are none.
+func (l *Lab) BeyondLimit() string {
+	alpha := l.cfg.Topology.Switch.PFC.DropAlpha
+	if alpha == 0 {
+		return ""
+	}
+	var dropped, most uint64
+	at := ""
+	for _, id := range l.cfg.Topology.Switches() {
+		sw := l.switches[id]
+		sw.Lock()
+		k := sw.Stats().LosslessDrops[softswitch.DropQueue]
+		sw.Unlock()
+		if dropped += k; k > most {
+			most, at = k, fmt.Sprintf(", %d of them at switch %s", k, l.cfg.Topology.Nodes[id].Name)
+		}
+	}
+	if dropped == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d packets of a lossless class were dropped because their queue had %g times the free buffer (drop_alpha, as in ConWeave's simulator)%s", dropped, alpha, at)
 }
