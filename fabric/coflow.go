@@ -59,7 +59,7 @@ func (c *coordinator) runUntil(ctx context.Context, t vtime.Time, tick func(vtim
 func (c *coordinator) look(now vtime.Time) {
 	begun, ended := 0, 0
 	for i := range c.f.flows {
-		if fl := &c.f.flows[i]; fl.Start <= now {
+		if fl := &c.f.flows[i]; fl.out.Start() <= now {
 			begun++
 			if fl.out.Ended() > 0 {
 				ended++
@@ -80,16 +80,16 @@ func (c *coordinator) order(now vtime.Time) []*coflow {
 	var all []*coflow
 	for i := range c.f.flows {
 		fl := &c.f.flows[i]
-		if fl.Start > now {
+		if fl.out.Start() > now {
 			continue
 		}
 		co := byNumber[fl.Coflow]
 		if co == nil || fl.Coflow == 0 {
-			co = &coflow{number: i, start: fl.Start}
+			co = &coflow{number: i, start: fl.out.Start()}
 			byNumber[fl.Coflow] = co
 			all = append(all, co)
 		}
-		co.start = min(co.start, fl.Start)
+		co.start = min(co.start, fl.out.Start())
 		co.sent += fl.out.Acked()
 		if fl.out.Ended() == 0 {
 			co.flows = append(co.flows, fl)

@@ -54,6 +54,10 @@ type Flow struct {
 	Coflow uint32 // flows of a coflow share a number; zero: none
 	Group  int    // for the caller: part of a workload, for example
 	Wave   int    // for the caller: repetition of that part
+	// Plan, if not nil, starts the flow with its step of this number. All flows of a
+	// plan are added together.
+	Plan *Plan
+	Step int32
 }
 
 // Fabric is a network in virtual time. Its methods must be called from one
@@ -71,6 +75,7 @@ type Fabric struct {
 	estimate *Estimator
 	progress func(Progress)
 	coflows  *coordinator // nil: flows send when they start
+	plans    []*plan
 }
 
 // flow is a Flow with both its ends.
@@ -259,11 +264,18 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 // AddFlows adds flows, which must not start before Now. If one is invalid,
 // those before it have been added.
 func (f *Fabric) AddFlows(flows []Flow) error {
+	plans, err := f.newPlans(flows)
+	if err != nil {
+		return err
+	}
 	f.flows = slices.Grow(f.flows, len(flows))
 	for i := range flows {
 		if err := f.addFlow(flows[i]); err != nil {
 			return fmt.Errorf("flow %d: %w", i+1, err)
 		}
+	}
+	for _, p := range plans {
+		p.start(f)
 	}
 	return nil
 }
@@ -302,6 +314,7 @@ func (f *Fabric) addFlow(fl Flow) error {
 		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), Coflow: uint16(fl.Coflow),
 		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
 		Data: [2]int{f.ports[fl.Src], f.ports[fl.Dst]}, Ack: [2]int{f.ports[fl.Back[1]], f.ports[fl.Back[0]]},
+		Held: fl.Plan != nil,
 	}
 	out, in, err := roce.Connect(f.hosts[src], f.hosts[dst], rf)
 	if err != nil {
@@ -330,8 +343,23 @@ func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
 	return cmp.Or(run(ctx, t, tick), f.conserve())
 }
 
-// Done reports whether all flows added so far are finished.
-func (f *Fabric) Done() bool { return f.flowsDone() == len(f.flows) }
+// Done reports whether all flows added so far are finished, and all steps of plans
+// are done.
+func (f *Fabric) Done() bool {
+	if f.flowsDone() < len(f.flows) {
+		return false
+	}
+	if len(f.plans) > 0 {
+		for _, h := range f.hosts {
+			if h != nil {
+				if all, done := h.Tasks(); done < all {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
 
 func (f *Fabric) flowsDone() int {
 	n := 0

@@ -135,12 +135,27 @@ func (e *Estimator) lone(path []*topo.Link, fl *Flow, choices [2]int) lone {
 // link so far. The same holds for the last two acknowledgements: that of a
 // short last packet may have to wait for the previous one.
 func (l *lone) time(size int64) vtime.Time {
+	before, last := l.arrival(size)
+	for _, link := range slices.Backward(l.path) {
+		tx := link.Rate.TxTime(l.ack)
+		if before >= 0 {
+			last = max(last, before+tx)
+			before += tx + link.Delay
+		}
+		last += tx + link.Delay
+	}
+	return last
+}
+
+// arrival returns the times from the start of a flow until its last packet but one has
+// arrived, if that is acknowledged, otherwise -1, and its last one.
+func (l *lone) arrival(size int64) (before, last vtime.Time) {
 	packets := (size + l.mtu - 1) / l.mtu
 	full := int(l.mtu) + l.data
 	final := int(size-(packets-1)*l.mtu) + l.data
 	// Arrival times of the first, the last but one and the last packet at the
 	// current node.
-	var first, before, last vtime.Time
+	var first vtime.Time
 	var slowest vtime.Time // full packet on a link so far
 	for _, link := range l.path {
 		tx := link.Rate.TxTime(full)
@@ -156,13 +171,5 @@ func (l *lone) time(size int64) vtime.Time {
 	if packets == 1 || (packets-1)%int64(l.ackEvery) != 0 {
 		before = -1 // it has no acknowledgement
 	}
-	for _, link := range slices.Backward(l.path) {
-		tx := link.Rate.TxTime(l.ack)
-		if before >= 0 {
-			last = max(last, before+tx)
-			before += tx + link.Delay
-		}
-		last += tx + link.Delay
-	}
-	return last
+	return before, last
 }

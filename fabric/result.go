@@ -26,6 +26,7 @@ type Results struct {
 	FastStarts uint64         // flows that began with PB-FS
 	Dropped    uint64         // frames of lossless classes dropped by switches for lack of buffer
 	Overflowed uint64         // frames of all classes dropped by switches for lack of buffer
+	Plans      []PlanResult   // in the order in which they were added
 }
 
 // FlowResult is the outcome of a flow.
@@ -69,7 +70,7 @@ type PortResult struct {
 func (f *Fabric) Results() *Results {
 	r := &Results{End: f.Now(), Flows: make([]FlowResult, len(f.flows))}
 	for i := range f.flows {
-		r.Flows[i] = f.flows[i].result()
+		r.Flows[i] = f.flows[i].result(r.End)
 	}
 	for i, n := range f.engine.nodes {
 		for p := range f.topo.Nodes[i].Ports {
@@ -90,6 +91,9 @@ func (f *Fabric) Results() *Results {
 			r.CNPs += h.Stats.CNPs
 			r.FastStarts += h.Stats.FastStarts
 		}
+	}
+	for _, p := range f.plans {
+		r.Plans = append(r.Plans, p.result(f))
 	}
 	f.nameAdapters(r.Pauses)
 	slices.SortStableFunc(r.Pauses, func(a, b PauseEvent) int {
@@ -113,18 +117,23 @@ func (f *Fabric) nameAdapters(events []PauseEvent) {
 	}
 }
 
-func (fl *flow) result() FlowResult {
+// result returns the result at a time. Flows that a plan has not started count from
+// that time.
+func (fl *flow) result(now vtime.Time) FlowResult {
 	r := FlowResult{Flow: fl.Flow, Ideal: fl.ideal, Acked: fl.out.Acked(), CNPs: fl.out.CNPs(), Marked: fl.in.Marked()}
 	r.Packets, r.Sent = fl.out.Packets()
 	r.Resent = fl.out.Resent()
 	r.ResentNAK, r.ResentTimeout, r.ResentSelective = fl.out.ResentBy(roce.NAK), fl.out.ResentBy(roce.Timeout), fl.out.ResentBy(roce.Selective)
 	r.OutOfOrder, r.Degree, r.DegreeSum = fl.in.OutOfOrder()
 	r.Stalled = fl.out.Stalled() || fl.in.Stalled()
+	if r.Plan != nil {
+		r.Start = min(fl.out.Start(), now)
+	}
 	if t := fl.out.Ended(); t > 0 {
-		r.Finished, r.FCT = true, t-fl.Start
+		r.Finished, r.FCT = true, t-r.Start
 	}
 	if t := fl.in.Ended(); t > 0 {
-		r.Delivered = t - fl.Start
+		r.Delivered = t - r.Start
 	}
 	return r
 }
@@ -141,7 +150,7 @@ func (f *Fabric) Events() uint64 { return f.engine.events }
 func (f *Fabric) Flows() int { return len(f.flows) }
 
 // Flow returns the result so far of the i-th flow, from 0.
-func (f *Fabric) Flow(i int) FlowResult { return f.flows[i].result() }
+func (f *Fabric) Flow(i int) FlowResult { return f.flows[i].result(f.Now()) }
 
 // Ended reports whether the i-th flow is finished.
 func (f *Fabric) Ended(i int) bool { return f.flows[i].out.Ended() > 0 }

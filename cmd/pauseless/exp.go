@@ -630,7 +630,7 @@ read them with DuckDB, pandas and R.`,
 				return err
 			}
 			for name, sheet := range map[string]*result.Sheet{
-				"flows": o.FlowSheet(p.Runs(store, o)), "lines": o.LineSheet(p.Runs(store, o)), "pauses": o.PauseSheet(p.Runs(store, o)),
+				"flows": o.FlowSheet(p.Runs(store, o)), "lines": o.LineSheet(p.Runs(store, o)), "pauses": o.PauseSheet(p.Runs(store, o)), "collectives": o.CollectiveSheet(p.Runs(store, o)),
 			} {
 				if err := writeSheet(to, name, sheet); err != nil {
 					return err

@@ -37,6 +37,7 @@ type fabricFlags struct {
 	fct, pfc                                            string
 	dir, output, record, trace                          string
 	threads                                             int
+	collective                                          collectiveFlags
 }
 
 func newFabricRunCmd() *cobra.Command {
@@ -46,13 +47,15 @@ func newFabricRunCmd() *cobra.Command {
 		Short: "Run a scenario, or the files of an HPCC or ConWeave experiment",
 		Long: `Runs the profiles of a scenario on a network in virtual time and prints a table.
 Instead of a scenario it takes a topology and a flow file in the formats of the
-HPCC simulator and its descendants, and writes FCT and PFC files in theirs. Files
+HPCC simulator and its descendants, and writes FCT and PFC files in theirs; or
+--collective, for the bus bandwidth of an operation among GPUs. Files
 that a configuration says to write are written below the working folder.
 
 Ctrl-C stops the run; the results so far are kept and marked partial. The exit
 code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
+  pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
 	}
 	fl := cmd.Flags()
@@ -64,6 +67,7 @@ code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default: the configuration's, or dcqcn)")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("cc", cobra.FixedCompletions(cc.Algorithms(), cobra.ShellCompDirectiveNoFileComp))
+	f.collective.add(cmd)
 	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
 	fl.StringVarP(&f.dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")
@@ -121,7 +125,19 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 // simulator's files, and then what is to be written in their formats.
 func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Scenario, *imported, error) {
 	files := f.topology != "" || f.flows != "" || f.config != ""
+	if f.collective.kind == "" {
+		for _, name := range collectiveNames {
+			if cmd.Flags().Changed(name) {
+				return nil, nil, usageErrorf(cmd, "--%s needs --collective; a scenario has keys of traffic's collective for it", name)
+			}
+		}
+	}
 	switch {
+	case f.collective.kind != "" && (len(args) > 0 || f.flows != "" || f.config != "" || f.fct != "" || f.pfc != ""):
+		return nil, nil, usageErrorf(cmd, "--collective takes no scenario, --flows, --config, --fct and --pfc")
+	case f.collective.kind != "":
+		s, err := f.collective.scenario(cmd, f)
+		return s, new(imported), err
 	case len(args) == 1 && !files:
 		if f.profile != "" || f.target != "" || f.algorithm != "" || f.fct != "" || f.pfc != "" {
 			return nil, nil, usageErrorf(cmd, "--profile, --target, --cc, --fct and --pfc need --topology and --flows; a scenario file has keys for these")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -144,6 +145,19 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 	for _, r := range runs {
 		name := fmt.Sprintf("flows-%s-%d.csv", strings.NewReplacer("/", "-", ", ", "-", " ", "-").Replace(filepath.Base(r.Label())), r.Seed)
 		if err := write(name, func(w io.Writer) error { return result.WriteFlowsCSV(w, r) }); err != nil {
+			return "", err
+		}
+	}
+	if slices.ContainsFunc(runs, func(r *result.Run) bool { return len(r.Collectives) > 0 }) {
+		all := func(yield func(*result.Run, error) bool) {
+			for _, r := range runs {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+		sheet := result.CollectiveSheet(all)
+		if err := cmp.Or(write("collectives.csv", sheet.WriteCSV), write("collectives.parquet", sheet.WriteParquet)); err != nil {
 			return "", err
 		}
 	}

@@ -38,6 +38,8 @@ type Flow struct {
 	// Data and Ack are the ports of the sender and of the receiver that data and
 	// acknowledgements pass, from 1; zero: 1.
 	Data, Ack [2]int
+	// Held makes the flow wait for its Task, which starts it; Start is ignored.
+	Held bool
 }
 
 // Host is a RoCEv2 host with one port, unless AddPort adds others. Only one
@@ -60,6 +62,7 @@ type Host struct {
 	byRemote map[remote]*sender // flows about which switches may send messages
 	paths    map[int]*paths     // by leaf: the measurements of Hermes
 	rng      *rand.Rand         // of Hermes
+	work     *work              // nil: no flow waits for others
 
 	Stats Stats
 }
@@ -136,13 +139,18 @@ func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
 	if f.Class >= packet.Classes {
 		return nil, fmt.Errorf("class %d: must be from 0 to 7", f.Class)
 	}
+	if f.Held {
+		f.Start = vtime.Never
+	}
 	if f.Start < h.net.Now() {
 		return nil, fmt.Errorf("start %v: it is %v already", f.Start, h.net.Now())
 	}
 	s := newSender(h, to, &f, h.NextSender(), receiver)
 	h.register(s, to, receiver)
 	h.senders = append(h.senders, s)
-	h.addStart(s)
+	if !f.Held {
+		h.addStart(s)
+	}
 	return (*Outgoing)(s), nil
 }
 

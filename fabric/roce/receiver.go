@@ -19,6 +19,7 @@ type receiver struct {
 	total    int64
 	class    uint8 // of acknowledgements
 	cnpClass uint8
+	task     int32 // list of tasks that wait for the flow, from 1; zero: none
 
 	nakAt  vtime.Time // when the NAK for nakFor may be repeated
 	nakFor int64      // the packet of the last NAK; -1: none
@@ -110,6 +111,9 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 		}
 		if filled := r.expected > first+1; filled || bth.AckReq() {
 			r.ack(now, packet.SyndromeACK, r.expected-1, bth.PSN(), echo, telemetry)
+		}
+		if r.task != 0 && r.expected == r.total {
+			r.h.work.arrived(now, r.task)
 		}
 	case d < 0:
 		r.duplicates++

@@ -49,14 +49,15 @@ type sender struct {
 	moved    int64    // all packets from this one on used that path
 	vias     []uint16 // like times, the paths
 	timedOut bool     // since a path was last chosen
+	stalled  bool     // waited because of PFC at the NIC
 	coflow   uint16
+	task     int32 // that it belongs to, from 1; zero: none
 
-	stalled bool // waited because of PFC at the NIC
-	sent    int64
-	resent  [3]int64   // retransmissions by cause
-	cause   Cause      // of the pending retransmissions
-	ended   vtime.Time // zero: not yet
-	cnps    int64
+	sent   int64
+	resent [3]int64   // retransmissions by cause
+	cause  Cause      // of the pending retransmissions
+	ended  vtime.Time // zero: not yet
+	cnps   int64
 
 	full int    // bytes of a full packet on the link
 	head layout // of a full packet
@@ -188,6 +189,9 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 		}
 		if payload != s.MTU {
 			s.head.resize(f.Data, payload)
+		}
+		if s.task != 0 && n == high {
+			s.h.work.leaving(now+s.h.rate.TxTime(s.last), s.task)
 		}
 	case n == 0:
 		op = packet.OpSendFirst
@@ -391,6 +395,9 @@ func (s *sender) finish(now vtime.Time) {
 		s.paths.part()
 	}
 	s.h.Stats.Finished++
+	if s.task != 0 {
+		s.h.work.end(now, int(s.task))
+	}
 }
 
 // arm starts the wait for an acknowledgement: when some packets were
@@ -446,6 +453,10 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 
 // Outgoing is a flow at its sender.
 type Outgoing sender
+
+// Start returns the time at which the flow starts or has started; vtime.Never if
+// its task has not begun it.
+func (o *Outgoing) Start() vtime.Time { return o.start }
 
 // Ended returns the time of the last acknowledgement, or zero.
 func (o *Outgoing) Ended() vtime.Time { return o.ended }

@@ -92,6 +92,14 @@ var standard = func() (all []Metric) {
 		{Name: "incast_last_us", Title: "last flow of an incast or burst", Unit: "us", Better: "less", parts: true},
 		{Name: "avg_cct_us", Title: "average coflow completion time", Unit: "us", Better: "less"},
 		{Name: "p99_cct_us", Title: "p99 coflow completion time", Unit: "us", Better: "less"},
+		{Name: "avg_collective_us", Title: "average time of a collective", Unit: "us", Better: "less"},
+		{Name: "p99_collective_us", Title: "p99 time of a collective", Unit: "us", Better: "less"},
+		{Name: "max_collective_us", Title: "longest time of a collective", Unit: "us", Better: "less"},
+		{Name: "busbw", Title: "bus bandwidth", Unit: "GB/s", Better: "more"},
+		{Name: "exposed_us", Title: "exposed communication of a rank", Unit: "us", Better: "less"},
+		{Name: "rank_spread_us", Title: "time between the ends of the first and last rank", Unit: "us", Better: "less"},
+		{Name: "job_slowdown", Title: "time of a job over that in an idle network", Better: "less"},
+		{Name: "jain_jobs", Title: "Jain index of the jobs' bus bandwidths", Better: "more"},
 		{Name: "stalled_flows", Title: "stalled flows", Better: "less", parts: true},
 		{Name: "stalled_ratio", Title: "share of stalled flows", Better: "less", parts: true},
 		{Name: "pause_frames", Title: "PAUSE frames", Better: "less", tiers: true, links: true},
@@ -286,6 +294,7 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m.v["overflowed"] = float64(r.Overflowed)
 	m.v["max_queue_bytes"] = float64(o.MaxQueue)
 	m.queues()
+	m.training()
 	for name, n := range o.Scheme {
 		m.v[name] = float64(n)
 	}

@@ -44,7 +44,10 @@ type Run struct {
 	// Links are the links that were paused within the window.
 	Links []LinkPauses `json:"links,omitempty"`
 	Flows []Flow       `json:"flows"`
-	Lines []Line       `json:"lines,omitempty"`
+	// Collectives and Jobs are those of the traffic's collectives.
+	Collectives []Collective `json:"collectives,omitempty"`
+	Jobs        []Job        `json:"jobs,omitempty"`
+	Lines       []Line       `json:"lines,omitempty"`
 	// Rates are the acknowledged bytes of judged flows over time, if there are few
 	// flows.
 	Rates     []Line     `json:"rates,omitempty"`
@@ -239,6 +242,10 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 		}
 	}
 	run.Pauses = pauses(t, r)
+	for i := range r.Plans {
+		run.Collectives = append(run.Collectives, collectives(&r.Plans[i])...)
+		run.Jobs = append(run.Jobs, jobOf(&r.Plans[i]))
+	}
 	return run
 }
 

@@ -56,6 +56,13 @@ func finished(format string, of func(*Summary) float64) func(*Summary) string {
 // the profiles' programs, and remarks. If there are several seeds it prints means
 // with their 95 % intervals.
 func Table(w io.Writer, runs []*Run) error {
+	if err := summaryTable(w, runs); err != nil {
+		return err
+	}
+	return ncclTable(w, runs)
+}
+
+func summaryTable(w io.Writer, runs []*Run) error {
 	if o := overSeeds(runs); o != nil {
 		seeds := fmt.Sprint(len(o.Cells[0].Seeds))
 		if o.uneven() {

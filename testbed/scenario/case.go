@@ -159,7 +159,10 @@ func (c *Case) Describe(m *manifest.Manifest) result.Arm {
 	}
 }
 
-// judged reports whether a flow's part is judged.
+// judged reports whether a flow's part is judged, and the flow not of a warm-up.
 func (c *Case) judged(f *fabric.Flow) bool {
+	if f.Warmup() {
+		return false
+	}
 	return len(c.Judge) == 0 || slices.Contains(c.Judge, f.Group)
 }

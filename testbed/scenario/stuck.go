@@ -31,7 +31,7 @@ func (m *progressMeter) look(f *fabric.Fabric, now vtime.Time, pending []int, fl
 		m.acked, m.since = make(map[int]int64), make(map[int]vtime.Time)
 	}
 	for _, i := range pending {
-		if flows[i].Start > now {
+		if flows[i].Start > now || !f.Begun(i) {
 			continue
 		}
 		a := f.Acked(i)
@@ -48,7 +48,7 @@ func (m *progressMeter) look(f *fabric.Fabric, now vtime.Time, pending []int, fl
 // progress, and no other flow will start. If flows start forever, it does not wait
 // for the others: one judged flow without progress is enough.
 func (r *runner) immobile(now vtime.Time) bool {
-	if now < r.moves.next || len(r.pending) == 0 {
+	if now < r.moves.next || len(r.pending) == 0 || r.lab.Fabric.Computing() {
 		return false
 	}
 	r.moves.next = now + r.moves.wait/4
@@ -58,7 +58,7 @@ func (r *runner) immobile(now vtime.Time) bool {
 		// Other flows can keep judged ones waiting.
 		waiting = nil
 		for i := range tr.added {
-			if !f.Ended(i) && !(open && r.endless(i)) {
+			if !f.Ended(i) && !(open && r.endless(i)) && f.Begun(i) {
 				waiting = append(waiting, i)
 			}
 		}
@@ -88,7 +88,7 @@ func (r *runner) blocked(i int, reason string) result.Stuck {
 // deadlocked notes that all pending flows wait for a cycle of pauses.
 func (r *runner) deadlocked(d *fabric.Deadlock) {
 	for _, i := range r.pending {
-		if r.traffic.flows[i].Start <= r.lab.Fabric.Now() && !r.lab.Fabric.Ended(i) {
+		if r.traffic.flows[i].Start <= r.lab.Fabric.Now() && r.lab.Fabric.Begun(i) && !r.lab.Fabric.Ended(i) {
 			s := r.blocked(i, d.String())
 			s.Deadlock, s.SinceNS = true, d.Since.Nanoseconds()
 			r.stuck = append(r.stuck, s)

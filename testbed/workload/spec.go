@@ -31,6 +31,9 @@ type Spec struct {
 	Long    *Long    `yaml:"long"`
 	Coflow  *Coflow  `yaml:"coflow"`
 	Trace   *Trace   `yaml:"trace"`
+
+	Collective *Collective `yaml:"collective"`
+	Job        *Job        `yaml:"job"`
 }
 
 // SizeClass is the priority of flows below a size.
@@ -74,6 +77,8 @@ func OpenWith(parts []Spec, open Open) {
 			s.Coflow.open = open
 		case s.Trace != nil:
 			s.Trace.open = open
+		case s.Job != nil:
+			s.Job.open = open
 		}
 	}
 }
@@ -137,8 +142,10 @@ func (s *Spec) generator() (key string, g generator, err error) {
 	set("long", s.Long != nil, s.Long)
 	set("coflow", s.Coflow != nil, s.Coflow)
 	set("trace", s.Trace != nil, s.Trace)
+	set("collective", s.Collective != nil, s.Collective)
+	set("job", s.Job != nil, s.Job)
 	if g == nil {
-		err = fmt.Errorf("a part needs one of poisson, incast, burst, long, coflow, trace")
+		err = fmt.Errorf("a part needs one of poisson, incast, burst, long, coflow, trace, collective, job")
 	}
 	return key, g, err
 }
@@ -291,7 +298,14 @@ func rate(t *topo.Topology, host int) vtime.Rate { return t.Links[t.Nodes[host].
 
 // Files returns the names of the files that the parts read.
 func Files(parts []Spec) (names []string) {
-	eachFile(parts, func(name *string) { names = append(names, *name) })
+	eachFile(parts, func(name *string) {
+		i := slices.IndexFunc(parts, func(s Spec) bool { return s.Job != nil && &s.Job.File == name })
+		if i < 0 {
+			names = append(names, *name)
+		} else {
+			names = append(names, parts[i].Job.files()...)
+		}
+	})
 	return names
 }
 
@@ -313,6 +327,8 @@ func eachFile(parts []Spec, do func(name *string)) {
 			name = &s.Coflow.Sizes
 		case s.Trace != nil:
 			name = &s.Trace.File
+		case s.Job != nil:
+			name = &s.Job.File
 		}
 		if name != nil && *name != "" && !slices.Contains(own, *name) {
 			do(name)

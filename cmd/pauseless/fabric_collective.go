@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/workload"
+)
+
+// collectiveFlags are those of a collective without a scenario.
+type collectiveFlags struct {
+	kind, algorithm, size, rate, chunk string
+	ranks, channels, iterations        int
+}
+
+// collectiveNames are the names of their flags.
+var collectiveNames = []string{"algorithm", "size", "rate", "chunk", "ranks", "channels", "iterations"}
+
+func (c *collectiveFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	kinds, algorithms := namesOf(workload.Kinds), namesOf(workload.Algorithms)
+	fl.StringVar(&c.kind, "collective", "", "run an operation instead of a scenario: "+strings.Join(kinds, ", "))
+	fl.StringVar(&c.algorithm, "algorithm", "", "of --collective: "+strings.Join(algorithms, ", ")+" (default: ring)")
+	fl.IntVar(&c.ranks, "ranks", 16, "of --collective, one a host")
+	fl.StringVar(&c.size, "size", "16MB", "of --collective, or a range of sizes that double, as in 1MB..1GB")
+	fl.StringVar(&c.rate, "rate", "400Gbps", "of all links of --collective's leaf-spine network, which is not oversubscribed")
+	fl.StringVar(&c.chunk, "chunk", "", "greatest size of a message of --collective (default: of tree and broadcast 512KB, else none)")
+	fl.IntVar(&c.channels, "channels", 1, "parts of the data that --collective sends at the same time")
+	fl.IntVar(&c.iterations, "iterations", 1, "of each size of --collective")
+	cmd.RegisterFlagCompletionFunc("collective", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("algorithm", cobra.FixedCompletions(algorithms, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func namesOf[T ~string](list []T) (names []string) {
+	for _, v := range list {
+		names = append(names, string(v))
+	}
+	return names
+}
+
+// leavesFor returns the leaves and the hosts of each of a network for so many hosts.
+func leavesFor(hosts int) (leaves, perLeaf int) {
+	perLeaf = 1
+	for perLeaf*perLeaf < hosts && perLeaf < 32 {
+		perLeaf *= 2
+	}
+	return max((hosts+perLeaf-1)/perLeaf, 2), perLeaf
+}
+
+// scenario makes the scenario of the flags.
+func (c *collectiveFlags) scenario(cmd *cobra.Command, f *fabricFlags) (*scenario.Scenario, error) {
+	if c.ranks < 2 || c.ranks > 16384 {
+		return nil, usageErrorf(cmd, "--ranks is %d, must be from 2 to 16384", c.ranks)
+	}
+	rate, err := vtime.ParseRate(c.rate)
+	if err != nil {
+		return nil, usageErrorf(cmd, "--rate: %v", err)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "name: %q\nprofile: %q\nuntil: 1000s\nhosts: {mtu: 4096, cc: {algorithm: %q}}\n", c.kind, cmp.Or(f.profile, "ecmp"), cmp.Or(f.algorithm, "dcqcn"))
+	if f.target != "" {
+		fmt.Fprintf(&text, "target: %q\n", f.target)
+	}
+	if f.topology != "" {
+		fmt.Fprintf(&text, "topology: %q\n", f.topology)
+	} else {
+		leaves, perLeaf := leavesFor(c.ranks)
+		fmt.Fprintf(&text, "network:\n  leaf_spine: {leaves: %d, spines: %d, hosts_per_leaf: %d, rate: %v, delay: 500ns}\n  switch: {buffer: 64MB, pfc: {alpha: 0.125}}\n", leaves, perLeaf, perLeaf, rate)
+	}
+	fmt.Fprintf(&text, "traffic:\n- collective: {kind: %q, ranks: %d, size: %q, channels: %d, iterations: %d", c.kind, c.ranks, c.size, c.channels, c.iterations)
+	if c.algorithm != "" {
+		fmt.Fprintf(&text, ", algorithm: %q", c.algorithm)
+	}
+	if c.chunk != "" {
+		fmt.Fprintf(&text, ", chunk: %q", c.chunk)
+	}
+	text.WriteString("}\n")
+	return scenario.Parse("flags of --collective", []byte(text.String()))
+}
