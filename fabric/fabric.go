@@ -76,6 +76,7 @@ type Fabric struct {
 	progress func(Progress)
 	coflows  *coordinator // nil: flows send when they start
 	plans    []*plan
+	ends     int // steps of plans that end an operation at a rank
 }
 
 // flow is a Flow with both its ends.
@@ -93,6 +94,9 @@ type Progress struct {
 	Events    uint64 // handled by the engine
 	Flows     int    // added so far
 	FlowsDone int
+	// Ends counts the ends of operations of plans at each rank, EndsDone those that have
+	// come, and Ops the operations.
+	Ends, EndsDone, Ops int
 }
 
 // New builds a fabric. Errors describe the invalid part of the configuration.
@@ -373,7 +377,17 @@ func (f *Fabric) flowsDone() int {
 
 // Progress returns the progress of the run.
 func (f *Fabric) Progress() Progress {
-	p := Progress{Now: f.engine.now, Flows: len(f.flows), FlowsDone: f.flowsDone()}
+	p := Progress{Now: f.engine.now, Flows: len(f.flows), FlowsDone: f.flowsDone(), Ends: f.ends}
+	for _, plan := range f.plans {
+		p.Ops += len(plan.Ops)
+	}
+	if f.ends > 0 {
+		for _, h := range f.hosts {
+			if h != nil {
+				p.EndsDone += h.Counted()
+			}
+		}
+	}
 	for i, n := range f.engine.nodes {
 		if !f.isNode(i) {
 			continue

@@ -276,7 +276,10 @@ func (p *plan) start(f *Fabric) {
 	first := make(map[int]int)
 	for k := range p.Plan.Steps {
 		s := &p.Plan.Steps[k]
-		t := roce.Task{Need: s.needs(), Start: s.Start, Time: s.Time, Lane: int(s.Lane)}
+		t := roce.Task{Need: s.needs(), Start: s.Start, Time: s.Time, Lane: int(s.Lane), Count: s.Mark == End}
+		if t.Count {
+			f.ends++
+		}
 		if i := p.flows[k]; i >= 0 {
 			t.Flow = f.flows[i].out
 		}

@@ -48,7 +48,8 @@ func newFabricRunCmd() *cobra.Command {
 		Long: `Runs the profiles of a scenario on a network in virtual time and prints a table.
 Instead of a scenario it takes a topology and a flow file in the formats of the
 HPCC simulator and its descendants, and writes FCT and PFC files in theirs; or
---collective, for the bus bandwidth of an operation among GPUs. Files
+--collective, for the bus bandwidth of an operation among GPUs; or htsim's
+connection matrix and topology. Files
 that a configuration says to write are written below the working folder.
 
 Ctrl-C stops the run; the results so far are kept and marked partial. The exit
@@ -56,11 +57,12 @@ code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps
+  pauseless fabric run --topology leaf_spine.topo --flows ring.cm --profile rps
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.topology, "topology", "", "topology: YAML, or the HPCC format")
-	fl.StringVar(&f.flows, "flows", "", "flow file in the HPCC or ConWeave format")
+	fl.StringVar(&f.topology, "topology", "", "topology: YAML, the HPCC format, or htsim's (.topo)")
+	fl.StringVar(&f.flows, "flows", "", "flow file in the HPCC or ConWeave format, or htsim's connection matrix (.cm)")
 	fl.StringVar(&f.config, "config", "", "configuration file in the HPCC or ConWeave format")
 	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default: the configuration's, or ecmp)")
 	fl.StringVar(&f.target, "target", "", "target that the profile runs on: v1model (default) or tna; scenarios have the key target instead")
@@ -150,6 +152,9 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 			err = usageErrorf(cmd, "%s is not a scenario, but looks like HPCC's or ConWeave's %s: give it as --%s", args[0], map[string]string{"config": "configuration", "topology": "topology", "flows": "flow file"}[kind], kind)
 		}
 		return s, new(imported), err
+	case len(args) == 0 && strings.HasSuffix(f.flows, ".cm"):
+		s, err := f.matrix(cmd)
+		return s, &imported{read: []string{f.flows, f.topology}}, err
 	case len(args) == 0 && files:
 		return f.imported(cmd)
 	}

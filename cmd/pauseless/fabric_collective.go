@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,28 @@ func leavesFor(hosts int) (leaves, perLeaf int) {
 	return max((hosts+perLeaf-1)/perLeaf, 2), perLeaf
 }
 
+// head writes the keys that the flags of runs without a scenario have in common.
+func (f *fabricFlags) head(text *strings.Builder, name string) {
+	fmt.Fprintf(text, "name: %q\nprofile: %q\nuntil: 1000s\nhosts: {mtu: 4096, cc: {algorithm: %q}}\n", name, cmp.Or(f.profile, "ecmp"), cmp.Or(f.algorithm, "dcqcn"))
+	if f.target != "" {
+		fmt.Fprintf(text, "target: %q\n", f.target)
+	}
+	if f.topology != "" {
+		fmt.Fprintf(text, "topology: %q\n", f.topology)
+	}
+}
+
+// matrix makes the scenario of a connection matrix and a topology of htsim.
+func (f *fabricFlags) matrix(cmd *cobra.Command) (*scenario.Scenario, error) {
+	if f.topology == "" || f.config != "" || f.fct != "" || f.pfc != "" {
+		return nil, usageErrorf(cmd, "a connection matrix of htsim, --flows %s, needs --topology, and takes no --config, --fct and --pfc", f.flows)
+	}
+	var text strings.Builder
+	f.head(&text, filepath.Base(f.flows))
+	fmt.Fprintf(&text, "traffic:\n- job: {file: %q}\n", f.flows)
+	return scenario.Parse("flags of --flows", []byte(text.String()))
+}
+
 // scenario makes the scenario of the flags.
 func (c *collectiveFlags) scenario(cmd *cobra.Command, f *fabricFlags) (*scenario.Scenario, error) {
 	if c.ranks < 2 || c.ranks > 16384 {
@@ -64,13 +87,8 @@ func (c *collectiveFlags) scenario(cmd *cobra.Command, f *fabricFlags) (*scenari
 		return nil, usageErrorf(cmd, "--rate: %v", err)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "name: %q\nprofile: %q\nuntil: 1000s\nhosts: {mtu: 4096, cc: {algorithm: %q}}\n", c.kind, cmp.Or(f.profile, "ecmp"), cmp.Or(f.algorithm, "dcqcn"))
-	if f.target != "" {
-		fmt.Fprintf(&text, "target: %q\n", f.target)
-	}
-	if f.topology != "" {
-		fmt.Fprintf(&text, "topology: %q\n", f.topology)
-	} else {
+	f.head(&text, c.kind)
+	if f.topology == "" {
 		leaves, perLeaf := leavesFor(c.ranks)
 		fmt.Fprintf(&text, "network:\n  leaf_spine: {leaves: %d, spines: %d, hosts_per_leaf: %d, rate: %v, delay: 500ns}\n  switch: {buffer: 64MB, pfc: {alpha: 0.125}}\n", leaves, perLeaf, perLeaf, rate)
 	}

@@ -77,8 +77,12 @@ func (b *progressBar) text() string {
 	if share > 0.02 {
 		left = time.Duration(float64(elapsed) * (1 - share) / share).Round(time.Second).String()
 	}
-	return fmt.Sprintf("%s [%s%s] %d of %d flows, virtual time %.2f ms, %s hops/s, %s left", b.label,
-		strings.Repeat("#", n), strings.Repeat("-", barWidth-n), p.FlowsDone, p.Flows, p.Now.Seconds()*1000, count(b.rate()), left)
+	what := fmt.Sprintf("%d of %d flows", p.FlowsDone, p.Flows)
+	if p.Ends > 0 {
+		what = fmt.Sprintf("%d of %d collectives, %s", p.EndsDone*p.Ops/p.Ends, p.Ops, what)
+	}
+	return fmt.Sprintf("%s [%s%s] %s, virtual time %.2f ms, %s hops/s, %s left", b.label,
+		strings.Repeat("#", n), strings.Repeat("-", barWidth-n), what, p.Now.Seconds()*1000, count(b.rate()), left)
 }
 
 // rate returns switch traversals per second of wall-clock time.

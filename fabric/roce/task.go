@@ -15,6 +15,8 @@ type Task struct {
 	// one another.
 	Lane int
 	Flow *Outgoing // which Send has accepted held; nil: none
+	// Count makes the end of the task count in Counted.
+	Count bool
 }
 
 // TaskTimes are the times of a task; -1: not yet.
@@ -33,6 +35,7 @@ type work struct {
 	inbox []int32 // by number of a receiver with tasks waiting for it, from 1: the first edge
 	lanes []vtime.Time
 	done  int
+	count int // tasks with count that are done
 	// timers counts events that the work has scheduled: while there are some, the
 	// host computes.
 	timers int
@@ -41,6 +44,7 @@ type work struct {
 type task struct {
 	need         int32
 	lane         int32
+	count        bool
 	onDone       int32 // first edge to tasks that wait for its end, from 1
 	onLeft       int32 // first edge to tasks that wait for its flow's last packet to leave
 	start, time  vtime.Time
@@ -65,7 +69,7 @@ func (h *Host) AddTask(t Task) int {
 		h.work = &work{h: h}
 	}
 	w := h.work
-	w.tasks = append(w.tasks, task{need: int32(t.Need), lane: int32(t.Lane), start: t.Start, time: t.Time, flow: (*sender)(t.Flow), ready: -1, begun: -1, ended: -1})
+	w.tasks = append(w.tasks, task{need: int32(t.Need), lane: int32(t.Lane), count: t.Count, start: t.Start, time: t.Time, flow: (*sender)(t.Flow), ready: -1, begun: -1, ended: -1})
 	n := len(w.tasks)
 	if t.Flow != nil {
 		t.Flow.task = int32(n)
@@ -119,6 +123,14 @@ func (h *Host) Tasks() (all, done int) {
 		return 0, 0
 	}
 	return len(h.work.tasks), h.work.done
+}
+
+// Counted returns the number of tasks with Count that are done.
+func (h *Host) Counted() int {
+	if h.work == nil {
+		return 0
+	}
+	return h.work.count
 }
 
 // Computing reports whether a task of the host computes, or waits for its start.
@@ -199,6 +211,9 @@ func (w *work) end(now vtime.Time, number int) {
 	t := &w.tasks[number-1]
 	t.ended = now
 	w.done++
+	if t.count {
+		w.count++
+	}
 	w.release(now, t.onDone)
 }
 

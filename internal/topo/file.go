@@ -28,6 +28,7 @@ type Spec struct {
 	FatTree    *FatTree          `yaml:"fat_tree"`
 	Dumbbell   *Dumbbell         `yaml:"dumbbell"`
 	ParkingLot *ParkingLot       `yaml:"parking_lot"`
+	Rail       *Rail             `yaml:"rail"`
 	Graph      *Graph            `yaml:"graph"`
 	Change     []Change          `yaml:"change"`
 	Switch     SwitchConfig      `yaml:"switch"`
@@ -130,6 +131,7 @@ func (s *Spec) shape(r *reporter) (key string, sh shape) {
 	found("fat_tree", s.FatTree != nil, s.FatTree)
 	found("dumbbell", s.Dumbbell != nil, s.Dumbbell)
 	found("parking_lot", s.ParkingLot != nil, s.ParkingLot)
+	found("rail", s.Rail != nil, s.Rail)
 	found("graph", s.Graph != nil, s.Graph)
 	if sh == nil {
 		r.errorf("", "no network: give one of %s", strings.Join(keys, ", "))

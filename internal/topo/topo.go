@@ -55,6 +55,9 @@ type Topology struct {
 	Nodes  []Node
 	Links  []Link
 	Switch SwitchConfig // of every switch
+	// Planes is the number of networks that have only hosts in common, above one: the
+	// adapters of a host belong to them in turn. Zero: one.
+	Planes int
 	// Frames are those that links carry. A file does not have them: they follow from
 	// the hosts and the program.
 	Frames Frames

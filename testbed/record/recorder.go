@@ -171,7 +171,7 @@ func (r *Recorder) End(results *fabric.Results) {
 	for i := range min(len(flows), len(results.Flows)) {
 		flows[i].FCTNS = results.Flows[i].FCT.Nanoseconds()
 	}
-	r.run.Flows, r.run.Live = flows, false
+	r.run.Flows, r.run.Live, r.run.results = flows, false, results
 }
 
 // use returns the use of each channel.

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"sort"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/vtime"
 )
 
 // traceEvent is an event of the Chrome trace event format, which Perfetto
@@ -28,13 +31,22 @@ type traceEvent struct {
 
 // WriteTrace writes recordings as a trace. Nodes are processes, and their ports
 // and classes threads. Pauses are slices, queues and registers counters, warnings
-// instants, and flows asynchronous slices of their sender.
+// instants, and flows asynchronous slices of their sender. Jobs are processes, with
+// threads for what each of their ranks does.
 func WriteTrace(w io.Writer, runs []*Run) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	t := &tracer{w: b}
+	next := 1 // number of the next process
+	for _, r := range runs {
+		next += len(r.Network.Nodes)
+	}
 	for i, r := range runs {
 		t.run(i, r, len(runs) > 1)
+		t.ranks(next, r, len(runs) > 1)
+		if r.results != nil {
+			next += len(r.results.Plans)
+		}
 	}
 	if t.err != nil {
 		return t.err
@@ -172,6 +184,61 @@ func (t *tracer) run(number int, r *Run, several bool) {
 		id := fmt.Sprintf("0x%x", number<<32|i)
 		t.emit(traceEvent{Name: name, Cat: "flow", Phase: "b", ID: id, TS: us(f.StartNS), PID: pid(f.Src), Args: map[string]any{"bytes": f.Bytes, "flow": i}})
 		t.emit(traceEvent{Name: name, Cat: "flow", Phase: "e", ID: id, TS: us(f.StartNS + f.FCTNS), PID: pid(f.Src)})
+	}
+}
+
+// ranks writes the jobs of a run: a process each, with three threads for each rank:
+// its computing and copying, its operations, and its messages.
+func (t *tracer) ranks(base int, r *Run, several bool) {
+	if r.results == nil {
+		return
+	}
+	us := func(at vtime.Time) float64 { return at.Microseconds() }
+	slice := func(name, cat string, pid, tid int, from, until vtime.Time, args map[string]any) {
+		if from < 0 || until < from {
+			return
+		}
+		dur := us(until) - us(from)
+		t.emit(traceEvent{Name: name, Cat: cat, Phase: "X", TS: us(from), Dur: &dur, PID: pid, TID: tid, Args: args})
+	}
+	for i := range r.results.Plans {
+		p := &r.results.Plans[i]
+		pid := base + i
+		name := "ranks of " + p.Name
+		if several {
+			name += fmt.Sprintf(" (%s, seed %d)", r.Arm, r.Seed)
+		}
+		t.emit(traceEvent{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": name}})
+		for rank, host := range p.Hosts {
+			for k, what := range []string{"computes", "operations", "sends"} {
+				t.emit(traceEvent{Name: "thread_name", Phase: "M", PID: pid, TID: 3*rank + k, Args: map[string]any{"name": fmt.Sprintf("rank %d on %s %s", rank, r.Network.Nodes[host].Name, what)}})
+			}
+		}
+		begun := make(map[[2]int32]vtime.Time)
+		for k := range p.Plan.Steps {
+			s, at := &p.Plan.Steps[k], &p.Steps[k]
+			tid := 3 * int(s.Rank)
+			switch {
+			case s.Mark == fabric.Compute || s.Mark == fabric.Move:
+				slice([]string{fabric.Compute: "compute", fabric.Move: "copy"}[s.Mark], "rank", pid, tid, at.Begun, at.Done, nil)
+			case s.Mark == fabric.Begin && at.Done >= 0:
+				begun[[2]int32{s.Rank, s.Op}] = at.Done
+			case s.Mark == fabric.End && s.Op >= 0:
+				op := &p.Ops[s.Op]
+				if from, ok := begun[[2]int32{s.Rank, s.Op}]; ok {
+					slice(fmt.Sprintf("%s of %d bytes", op.Kind, op.Bytes), "rank", pid, tid+1, from, at.Done, map[string]any{"iteration": op.Iteration, "ranks": op.Ranks, "warmup": op.Warmup})
+				}
+			}
+			if at.Flow < 0 || at.Sent < 0 || at.Done < 0 {
+				continue
+			}
+			f := &r.results.Flows[at.Flow]
+			name := fmt.Sprintf("%s to %s", r.Network.Nodes[f.Src].Name, r.Network.Nodes[f.Dst].Name)
+			id := fmt.Sprintf("0x%x", uint64(pid)<<32|uint64(k))
+			args := map[string]any{"bytes": f.Size, "step": k, "ideal_us": us(f.Ideal), "stalled": f.Stalled, "retransmissions": f.Resent}
+			t.emit(traceEvent{Name: name, Cat: "message", Phase: "b", ID: id, TS: us(at.Sent), PID: pid, TID: tid + 2, Args: args})
+			t.emit(traceEvent{Name: name, Cat: "message", Phase: "e", ID: id, TS: us(at.Done), PID: pid, TID: tid + 2})
+		}
 	}
 }
 

@@ -94,18 +94,19 @@ type Page struct {
 
 // Experiment is the runs of one scenario.
 type Experiment struct {
-	Name      string     `json:"-"`
-	Summary   string     `json:"-"`
-	Source    string     `json:"-"` // the paper and figure that it repeats
-	Command   string     `json:"-"` // that runs it
-	Seeds     []uint64   `json:"-"`
-	Arms      []int      `json:"-"` // indices of Page.Arms
-	Answers   []Answer   `json:"-"`
-	Verdicts  *Verdicts  `json:"-"` // replaces the list if there are many answers
-	Tables    []Table    `json:"-"`
-	Remarks   []string   `json:"-"`
-	Registers []RegTable `json:"-"`
-	Sweeps    []Sweep    `json:"-"`
+	Name      string        `json:"-"`
+	Summary   string        `json:"-"`
+	Source    string        `json:"-"` // the paper and figure that it repeats
+	Command   string        `json:"-"` // that runs it
+	Seeds     []uint64      `json:"-"`
+	Arms      []int         `json:"-"` // indices of Page.Arms
+	Answers   []Answer      `json:"-"`
+	Verdicts  *Verdicts     `json:"-"` // replaces the list if there are many answers
+	Tables    []Table       `json:"-"`
+	Remarks   []string      `json:"-"`
+	Registers []RegTable    `json:"-"`
+	Sweeps    []Sweep       `json:"-"`
+	Ranks     []RankPicture `json:"-"` // of training jobs
 
 	Figures []Curves `json:"figures"`
 	Points  []*Point `json:"points"`
@@ -260,6 +261,7 @@ func (g *group) experiment(p *Page) *Experiment {
 	pt.Links = pausedLinks(x, pt)
 	x.Points = []*Point{pt}
 	x.Registers = registers(p, g)
+	x.Ranks = rankPictures(p, g)
 	return x
 }
 

@@ -45,6 +45,10 @@ type Job struct {
 	// ExposedUS is the mean time of a rank in judged iterations in which it does not
 	// compute.
 	ExposedUS float64 `json:"exposed_us"`
+	// Lines are the time lines of its first ranks, and Last the messages that delayed
+	// its end most.
+	Lines []RankLine `json:"lines,omitempty"`
+	Last  []Last     `json:"last,omitempty"`
 }
 
 // busFactor returns the bytes that the busiest link must carry over the size of an

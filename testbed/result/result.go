@@ -244,7 +244,9 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 	run.Pauses = pauses(t, r)
 	for i := range r.Plans {
 		run.Collectives = append(run.Collectives, collectives(&r.Plans[i])...)
-		run.Jobs = append(run.Jobs, jobOf(&r.Plans[i]))
+		j := jobOf(&r.Plans[i])
+		j.Lines, j.Last = rankLines(t, &r.Plans[i], r), lastOf(t, &r.Plans[i], r, run.Pauses)
+		run.Jobs = append(run.Jobs, j)
 	}
 	return run
 }

@@ -375,6 +375,9 @@ func (r *reader) topology(name string) (*topo.Topology, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasSuffix(name, ".topo") {
+		return workload.ParseTopo(name, data)
+	}
 	return topo.Parse(name, data)
 }
 

@@ -90,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, l.apply(ctx, cfg.Topology, intent.Options{Paths: cfg.Paths})
+	return l, l.apply(ctx, cfg.Topology, intent.Options{Paths: cfg.Paths, Partial: cfg.Topology.Planes > 1})
 }
 
 // apply makes the desired state of every switch the program, and the entries that

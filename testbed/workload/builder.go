@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -21,7 +22,9 @@ type builder struct {
 	// last has the last flow of each queue pair, whose messages leave in order.
 	last  map[pair]int32
 	local vtime.Rate
-	err   error // the first one
+	sent  map[pair]int       // messages of each queue pair, which use planes in turn
+	trees map[int]*topo.Tree // by host, for the way of acknowledgements
+	err   error              // the first one
 }
 
 // pair is a queue pair of a rank: to a peer, for a channel.
@@ -62,7 +65,7 @@ func (d deps) join(o deps) {
 }
 
 func newBuilder(g *gen, c *Collective, name string, slots []slot) *builder {
-	b := &builder{g: g, c: c, slots: slots, p: &fabric.Plan{Name: name}, last: make(map[pair]int32), local: c.LocalRate}
+	b := &builder{g: g, c: c, slots: slots, p: &fabric.Plan{Name: name}, last: make(map[pair]int32), sent: make(map[pair]int), local: c.LocalRate}
 	if b.local == 0 {
 		b.local = 3600 * vtime.Gbps
 	}
@@ -136,8 +139,14 @@ func (b *builder) send(rank, peer, channel int, bytes int64, after []fabric.Dep)
 	n := b.latest()
 	b.last[p] = n
 	g := b.g
-	g.base.Plan, g.base.Step, g.base.Port = b.p, n, portOf(b.slots[rank].node, b.slots[peer].node, channel, rank)
-	g.add(b.slots[rank].node, b.slots[peer].node, bytes, b.c.Start)
+	src, dst := b.slots[rank].node, b.slots[peer].node
+	g.base.Plan, g.base.Step, g.base.Port = b.p, n, portOf(src, dst, channel, rank)
+	if k := planes(g.t); k > 1 {
+		plane := (channel + b.sent[p]) % k
+		b.sent[p]++
+		src, dst = src+plane, dst+plane // a host's adapters follow one another
+	}
+	g.add(src, dst, bytes, b.c.Start)
 	return message{n, false}
 }
 

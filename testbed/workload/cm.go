@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -220,20 +222,54 @@ func (m *matrix) trigger(line int, words []string) error {
 	return nil
 }
 
-// check returns an error for a trigger that is not given, or that starts a flow of
-// another node than it is activated at.
-func (m *matrix) check() error {
-	activated := make(map[int64][]int) // by trigger: nodes
+// activation is an end of a connection that activates a trigger: at its receiver, or at
+// its sender, when the last acknowledgement is back.
+type activation struct {
+	connection int
+	atSender   bool
+}
+
+// activations returns those of each trigger, in the order of connections.
+func (m *matrix) activations() map[int64][]activation {
+	all := make(map[int64][]activation)
 	for i := range m.connections {
 		c := &m.connections[i]
 		if c.sent != 0 {
-			activated[c.sent] = append(activated[c.sent], c.src)
+			all[c.sent] = append(all[c.sent], activation{i, true})
 		}
 		if c.recv != 0 {
-			activated[c.recv] = append(activated[c.recv], c.dst)
+			all[c.recv] = append(all[c.recv], activation{i, false})
 		}
 	}
-	started := make(map[int64]int64) // by multishot trigger: flows so far
+	return all
+}
+
+// need returns how many activations of its trigger start each connection. The k-th
+// connection of a multishot trigger needs k.
+func (m *matrix) need() []int64 {
+	need := make([]int64, len(m.connections))
+	started := make(map[int64]int64)
+	for i := range m.connections {
+		id := m.connections[i].trigger
+		if id == 0 {
+			continue
+		}
+		started[id]++
+		switch t := m.triggers[id]; t.kind {
+		case "oneshot":
+			need[i] = 1
+		case "multishot":
+			need[i] = started[id]
+		case "barrier":
+			need[i] = t.count
+		}
+	}
+	return need
+}
+
+// check returns an error for a trigger that is not given, or that starts a flow of a
+// node that does not know of it.
+func (m *matrix) check() error {
 	for i := range m.connections {
 		c := &m.connections[i]
 		for _, id := range []int64{c.trigger, c.sent, c.recv} {
@@ -241,24 +277,19 @@ func (m *matrix) check() error {
 				return m.src.fail(c.line, "trigger %d is used, but not given", id)
 			}
 		}
+	}
+	all, need := m.activations(), m.need()
+	for i := range m.connections {
+		c := &m.connections[i]
 		if c.trigger == 0 {
 			continue
 		}
-		t := m.triggers[c.trigger]
-		started[c.trigger]++
-		need := int64(1)
-		switch t.kind {
-		case "barrier":
-			need = t.count
-		case "multishot":
-			need = started[c.trigger]
+		if n := int64(len(all[c.trigger])); n < need[i] {
+			return m.src.fail(c.line, "the flow can never start: it needs %d activations of trigger %d, and there are %d", need[i], c.trigger, n)
 		}
-		if n := int64(len(activated[c.trigger])); n < need {
-			return m.src.fail(c.line, "the flow can never start: it needs %d activations of trigger %d, and there are %d", need, c.trigger, n)
-		}
-		for _, node := range activated[c.trigger] {
-			if node != c.src {
-				return m.src.fail(c.line, "trigger %d is activated at node %d and starts a flow of node %d at the same moment; dependencies must be local to a node", c.trigger, node, c.src)
+		for _, a := range all[c.trigger] {
+			if o := &m.connections[a.connection]; o.dst != c.src && !(a.atSender && o.src == c.src) {
+				return m.src.fail(c.line, "trigger %d is activated by the flow %d->%d in line %d and starts a flow of node %d at the same moment; dependencies must be local to a node", c.trigger, o.src, o.dst, o.line, c.src)
 			}
 		}
 	}
@@ -266,9 +297,6 @@ func (m *matrix) check() error {
 }
 
 func (m *matrix) build(b *builder) {
-	simple := len(m.triggers) == 0
-	events := make(map[int64][]fabric.Dep)
-	steps := make([]int32, len(m.connections))
 	for i := range m.connections {
 		c := &m.connections[i]
 		src, dst := b.slots[c.src].node, b.slots[c.dst].node
@@ -276,8 +304,8 @@ func (m *matrix) build(b *builder) {
 			b.fail(m.src.fail(c.line, "nodes %d and %d are ranks of the same host; give per_host: 1", c.src, c.dst))
 			return
 		}
-		if simple {
-			b.g.base.Plan, b.g.base.Step, b.g.base.Port = nil, 0, 0
+		b.g.base.Plan, b.g.base.Step, b.g.base.Port = nil, 0, 0
+		if len(m.triggers) == 0 {
 			b.g.add(src, dst, c.size, b.c.Start+c.start)
 			continue
 		}
@@ -285,35 +313,44 @@ func (m *matrix) build(b *builder) {
 		if c.trigger == 0 {
 			s.Start = b.c.Start + c.start
 		}
-		steps[i] = b.latest()
-		b.g.base.Plan, b.g.base.Step, b.g.base.Port = b.p, steps[i], 0
+		b.g.base.Plan, b.g.base.Step = b.p, b.latest()
 		b.g.add(src, dst, c.size, b.c.Start)
-		if c.sent != 0 {
-			events[c.sent] = append(events[c.sent], fabric.Dep{Step: steps[i]})
-		}
-		if c.recv != 0 {
-			events[c.recv] = append(events[c.recv], fabric.Dep{Step: steps[i], On: fabric.Received})
-		}
 	}
-	if simple {
+	if len(m.triggers) == 0 {
 		return
 	}
-	started := make(map[int64]int32)
+	all, need := m.activations(), m.need()
 	for i := range m.connections {
 		c := &m.connections[i]
 		if c.trigger == 0 {
 			continue
 		}
-		s, t := &b.p.Steps[steps[i]], m.triggers[c.trigger]
-		s.After = events[c.trigger]
-		started[c.trigger]++
-		switch t.kind {
-		case "oneshot":
-			s.Need = 1
-		case "multishot":
-			s.Need = started[c.trigger]
-		case "barrier":
-			s.Need = int32(t.count)
+		s := &b.p.Steps[i] // a step for each connection
+		s.Need = int32(need[i])
+		for _, a := range all[c.trigger] {
+			d := fabric.Dep{Step: int32(a.connection), On: fabric.Received}
+			switch o := &m.connections[a.connection]; {
+			case a.atSender && o.src == c.src:
+				d.On = fabric.Done
+			case a.atSender:
+				// The receiver starts the flow when the acknowledgement would be back.
+				s.Time = max(s.Time, b.back(b.slots[o.src].node, b.slots[o.dst].node))
+			}
+			s.After = append(s.After, d)
 		}
 	}
+}
+
+// back returns the time of an acknowledgement of 86 bytes on links between two hosts.
+func (b *builder) back(src, dst int) (sum vtime.Time) {
+	if b.trees == nil {
+		b.trees = make(map[int]*topo.Tree)
+	}
+	if b.trees[dst] == nil {
+		b.trees[dst] = b.g.t.TreeTo(dst)
+	}
+	for _, l := range b.trees[dst].From(src) {
+		sum += l.Delay + l.Rate.TxTime(roce.AckLen+24)
+	}
+	return sum
 }

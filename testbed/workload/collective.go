@@ -277,7 +277,8 @@ func (c *Collective) chunk() int64 {
 	return int64(c.Chunk)
 }
 
-// slot is a place for a rank: the adapter that it uses, and its number in the host.
+// slot is a place for a rank: the adapter that it uses, the first of one in each plane,
+// and the rank's number in the host.
 type slot struct{ node, local int }
 
 // perHost returns the number of ranks of a node's host.
@@ -285,8 +286,11 @@ func (c *Collective) perHost(t *topo.Topology, node int) int {
 	if c.PerHost > 0 {
 		return c.PerHost
 	}
-	return len(adapters(t, t.Nodes[node].Host))
+	return max(len(adapters(t, t.Nodes[node].Host))/planes(t), 1)
 }
+
+// planes returns the number of planes of a network.
+func planes(t *topo.Topology) int { return max(t.Planes, 1) }
 
 // adapters returns the adapters of a host, itself first.
 func adapters(t *topo.Topology, host int) (list []int) {
@@ -319,11 +323,12 @@ func (c *Collective) slots(t *topo.Topology) (list []slot, key string, err error
 		seen[h] = true
 		own := byHost[h]
 		k := c.PerHost
+		p := planes(t)
 		if k == 0 {
-			k = len(own)
+			k = max(len(own)/p, 1)
 		}
 		for l := range k {
-			list = append(list, slot{own[l%len(own)], l})
+			list = append(list, slot{own[l*p%len(own)], l})
 		}
 	}
 	return list, "", nil

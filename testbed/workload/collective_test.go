@@ -24,7 +24,7 @@ func plain(t *testing.T, hosts int) *topo.Topology {
 }
 
 // simulate runs flows on plain switches until everything has ended. Acknowledgements
-// are rare, so that they take next to nothing of the links.
+// are rare, so that they take little of the links.
 func simulate(t *testing.T, net *topo.Topology, flows []fabric.Flow) *fabric.Results {
 	t.Helper()
 	f, err := fabric.New(fabric.Config{Topology: net, Hosts: defaultHosts(), Seed: 1, Switch: plainSwitch(net)})

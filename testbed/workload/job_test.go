@@ -110,6 +110,26 @@ trigger id 1 multishot
 	}
 }
 
+// A flow that a sender's end starts at the receiver, as in htsim's rings, starts when the
+// acknowledgement is back.
+func TestSendDoneTriggerStartsAFlowOfTheReceiver(t *testing.T) {
+	net := plain(t, 4)
+	flows, err := jobFlows(&Job{File: "m.cm", open: memory(map[string]string{"m.cm": `Nodes 4
+Connections 2
+Triggers 1
+0->1 id 1 start 0 size 10000 send_done_trigger 1
+1->2 id 2 trigger 1 size 1000
+trigger id 1 oneshot
+`})}, net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := simulate(t, net, flows)
+	if f := &r.Flows[0]; r.Flows[1].Start != f.Start+f.FCT {
+		t.Errorf("the second flow starts at %v, the first one is acknowledged at %v", r.Flows[1].Start, f.Start+f.FCT)
+	}
+}
+
 const goalText = `num_ranks 3
 /* a send,
    computing of two processors */
@@ -319,7 +339,7 @@ func TestWrongFilesOfJobs(t *testing.T) {
 		{"a.cm", "Nodes 4\nConnections 1\n0->1 start 0 size 1 prio 3\n", "prio, the priority of a receiver's pulls, is not supported"},
 		{"a.cm", "Nodes 4\nConnections 1\nTriggers 0\n0->1 trigger 4 size 1\n", "a.cm:4: trigger 4 is used, but not given"},
 		{"a.cm", "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 1 send_done_trigger 4\n2->3 id 2 trigger 4 size 1\ntrigger id 4 oneshot\n",
-			"a.cm:5: trigger 4 is activated at node 0 and starts a flow of node 2"},
+			"a.cm:5: trigger 4 is activated by the flow 0->1 in line 4 and starts a flow of node 2"},
 		{"a.cm", "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 1 send_done_trigger 4\n0->3 id 2 trigger 4 size 1\ntrigger id 4 barrier count 2\n",
 			"a.cm:5: the flow can never start: it needs 2 activations of trigger 4, and there are 1"},
 		{"a.cm", "Nodes 4\nConnections 0\nFailures 1\nfailure switch_type TOR switch_id 0 link_id 0\n", "a.cm:4: a failure of a link by switch type is not supported"},

@@ -14,7 +14,7 @@ import (
 func byRail(t *topo.Topology, slots []slot) []slot {
 	order := slices.Clone(slots)
 	rail := func(s slot) int {
-		if s.local > 0 || len(adapters(t, t.Nodes[s.node].Host)) > 1 {
+		if s.local > 0 || len(adapters(t, t.Nodes[s.node].Host)) > planes(t) {
 			return s.local
 		}
 		p := t.Nodes[s.node].Ports[0]
