@@ -153,37 +153,39 @@ func jobOf(p *fabric.PlanResult) Job {
 }
 
 // exposed returns the mean time of ranks, in microseconds, in which they do not compute
-// between the end of the warm-up and their last step.
+// during judged operations: from the time at which the first step of an operation is
+// ready until its last one is done.
 func exposed(p *fabric.PlanResult) float64 {
 	n := len(p.Hosts)
-	computing := make([][]span, n)
-	from, until := slices.Repeat([]vtime.Time{vtime.Never}, n), make([]vtime.Time, n)
+	computing, during := make([][]span, n), make([][]span, n)
+	windows := make(map[[2]int32]span)
 	for k := range p.Plan.Steps {
 		s, r := &p.Plan.Steps[k], &p.Steps[k]
 		if r.Done < 0 || s.Op >= 0 && p.Ops[s.Op].Warmup {
 			continue
 		}
-		from[s.Rank], until[s.Rank] = min(from[s.Rank], r.Ready), max(until[s.Rank], r.Done)
 		if s.Mark == fabric.Compute {
 			computing[s.Rank] = append(computing[s.Rank], span{r.Begun, r.Done})
 		}
+		key := [2]int32{s.Rank, s.Op}
+		if w, ok := windows[key]; ok {
+			windows[key] = span{min(w.begin, r.Ready), max(w.end, r.Done)}
+		} else {
+			windows[key] = span{r.Ready, r.Done}
+		}
+	}
+	for key, w := range windows {
+		during[key[0]] = append(during[key[0]], w)
 	}
 	var sum float64
 	ranks := 0
 	for r := range n {
-		if until[r] <= from[r] {
+		if len(during[r]) == 0 {
 			continue
 		}
-		left := until[r] - from[r]
-		slices.SortFunc(computing[r], func(a, b span) int { return int(min(max(a.begin-b.begin, -1), 1)) })
-		at := from[r]
-		for _, c := range computing[r] {
-			if end := max(c.end, at); end > max(c.begin, at) {
-				left -= end - max(c.begin, at)
-				at = end
-			}
+		for _, s := range without(joined(during[r], 0), joined(computing[r], 0)) {
+			sum += (s.end - s.begin).Microseconds()
 		}
-		sum += left.Microseconds()
 		ranks++
 	}
 	if ranks == 0 {

@@ -71,7 +71,7 @@ func TestCollectivesOfAScenario(t *testing.T) {
 		if j.ExposedUS <= 0 || j.ExposedUS > j.DoneUS/10 {
 			t.Errorf("%s: %.1f us of %.1f are exposed, most of it is computing", r.Label(), j.ExposedUS, j.DoneUS)
 		}
-		if len(j.Lines) != 4 || len(j.Lines[0].Spans) < 12 || len(j.Last) == 0 {
+		if len(j.Lines) != 4 || len(j.Lines[0].Spans) == 0 || len(j.Last) == 0 {
 			t.Errorf("%s: time lines of %d ranks, %d last messages", r.Label(), len(j.Lines), len(j.Last))
 		}
 		for _, name := range []string{"avg_collective_us", "p99_collective_us", "max_collective_us", "busbw", "exposed_us", "rank_spread_us", "job_slowdown"} {
