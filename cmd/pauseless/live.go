@@ -129,7 +129,7 @@ func (f *liveFlags) write(cmd *cobra.Command, runs []*record.Run) error {
 		do   func(io.Writer) error
 	}{
 		{f.html, func(w io.Writer) error { return view.WritePage(w, runs[0].Scenario, runs) }},
-		{f.trace, func(w io.Writer) error { return record.WriteTrace(w, runs) }},
+		{f.trace, func(w io.Writer) error { return record.WriteTrace(w, runs, nil) }},
 	} {
 		if file.name == "" {
 			continue

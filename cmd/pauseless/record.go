@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/view"
@@ -65,9 +66,19 @@ func (r *recording) write(name string) error {
 	return writeFile(name, func(w io.Writer) error { return record.Write(w, r.runs()) })
 }
 
+// results returns the results of the runs that have ended.
+func (r *recording) results() (all []*fabric.Results) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range r.recorders {
+		all = append(all, rec.Results())
+	}
+	return all
+}
+
 func (r *recording) trace(name string) error {
 	if name == "" {
 		return nil
 	}
-	return writeFile(name, func(w io.Writer) error { return record.WriteTrace(w, r.runs()) })
+	return writeFile(name, func(w io.Writer) error { return record.WriteTrace(w, r.runs(), r.results()) })
 }

@@ -18,15 +18,16 @@ func TestTracesHaveRanks(t *testing.T) {
 	plan := &fabric.Plan{Name: "part 1", Hosts: []int{0, 1}, Ops: []fabric.Op{{Kind: "all_reduce", Bytes: 100, Ranks: 2}}, Steps: []fabric.Step{
 		{Rank: 0, Mark: fabric.Compute, Op: 0}, {Rank: 0, Mark: fabric.Begin, Op: 0}, {Rank: 0, Op: 0}, {Rank: 0, Mark: fabric.End, Op: 0}, {Rank: 1, Mark: fabric.End, Op: 0},
 	}}
-	run := &Run{Arm: "ecmp", Seed: 1, Network: &result.Network{Nodes: []result.NetNode{{Name: "h1"}, {Name: "h2"}}}, results: &fabric.Results{
+	run := &Run{Arm: "ecmp", Seed: 1, Network: &result.Network{Nodes: []result.NetNode{{Name: "h1"}, {Name: "h2"}}}}
+	results := &fabric.Results{
 		Flows: []fabric.FlowResult{{Flow: fabric.Flow{Src: 0, Dst: 1, Size: 50, Start: 10 * us}, Finished: true, FCT: 5 * us, Ideal: 4 * us}},
 		Plans: []fabric.PlanResult{{Plan: plan, Steps: []fabric.StepResult{
 			{Begun: 0, Done: 10 * us, Sent: -1, Flow: -1}, {Done: 10 * us, Sent: -1, Flow: -1}, {Begun: 10 * us, Sent: 10 * us, Done: 15 * us, Flow: 0},
 			{Done: 15 * us, Sent: -1, Flow: -1}, {Begun: -1, Done: -1, Sent: -1, Flow: -1}, // has not ended
 		}}},
-	}}
+	}
 	var b bytes.Buffer
-	if err := WriteTrace(&b, []*Run{run}); err != nil {
+	if err := WriteTrace(&b, []*Run{run}, []*fabric.Results{results}); err != nil {
 		t.Fatal(err)
 	}
 	var trace struct {

@@ -9,7 +9,6 @@ package record
 import (
 	"sync"
 
-	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/result"
 )
@@ -46,9 +45,6 @@ type Run struct {
 	// reader.
 	Live bool   `json:"live,omitempty"`
 	Note string `json:"note,omitempty"`
-
-	// results are those at the end, for traces; nil: not yet, or read from a file.
-	results *fabric.Results
 }
 
 // Register is a register of the switches' program: the sum of its cells or, if

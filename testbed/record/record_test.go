@@ -336,7 +336,7 @@ func TestSamplesAreMerged(t *testing.T) {
 func TestTraceIsInTheChromeFormat(t *testing.T) {
 	run, res := recorded()
 	var b bytes.Buffer
-	if err := WriteTrace(&b, []*Run{run, run}); err != nil {
+	if err := WriteTrace(&b, []*Run{run, run}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var trace struct {

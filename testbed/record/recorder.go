@@ -22,6 +22,7 @@ import (
 // Recorder follows a run in virtual time. It is a scenario.Follower, and its
 // Store may be read at any time.
 type Recorder struct {
+	results *fabric.Results // nil before the end
 	Store
 	topo  *topo.Topology
 	ch    channels
@@ -171,7 +172,14 @@ func (r *Recorder) End(results *fabric.Results) {
 	for i := range min(len(flows), len(results.Flows)) {
 		flows[i].FCTNS = results.Flows[i].FCT.Nanoseconds()
 	}
-	r.run.Flows, r.run.Live, r.run.results = flows, false, results
+	r.run.Flows, r.run.Live, r.results = flows, false, results
+}
+
+// Results returns the results of the run, or nil before its end.
+func (r *Recorder) Results() *fabric.Results {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.results
 }
 
 // use returns the use of each channel.

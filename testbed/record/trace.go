@@ -33,7 +33,8 @@ type traceEvent struct {
 // and classes threads. Pauses are slices, queues and registers counters, warnings
 // instants, and flows asynchronous slices of their sender. Jobs are processes, with
 // threads for what each of their ranks does.
-func WriteTrace(w io.Writer, runs []*Run) error {
+// Results are those of the runs, if there are any.
+func WriteTrace(w io.Writer, runs []*Run, results []*fabric.Results) error {
 	b := bufio.NewWriter(w)
 	b.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	t := &tracer{w: b}
@@ -43,9 +44,9 @@ func WriteTrace(w io.Writer, runs []*Run) error {
 	}
 	for i, r := range runs {
 		t.run(i, r, len(runs) > 1)
-		t.ranks(next, r, len(runs) > 1)
-		if r.results != nil {
-			next += len(r.results.Plans)
+		if i < len(results) && results[i] != nil {
+			t.ranks(next, r, results[i], len(runs) > 1)
+			next += len(results[i].Plans)
 		}
 	}
 	if t.err != nil {
@@ -189,10 +190,7 @@ func (t *tracer) run(number int, r *Run, several bool) {
 
 // ranks writes the jobs of a run: a process each, with three threads for each rank:
 // its computing and copying, its operations, and its messages.
-func (t *tracer) ranks(base int, r *Run, several bool) {
-	if r.results == nil {
-		return
-	}
+func (t *tracer) ranks(base int, r *Run, results *fabric.Results, several bool) {
 	us := func(at vtime.Time) float64 { return at.Microseconds() }
 	slice := func(name, cat string, pid, tid int, from, until vtime.Time, args map[string]any) {
 		if from < 0 || until < from {
@@ -201,8 +199,8 @@ func (t *tracer) ranks(base int, r *Run, several bool) {
 		dur := us(until) - us(from)
 		t.emit(traceEvent{Name: name, Cat: cat, Phase: "X", TS: us(from), Dur: &dur, PID: pid, TID: tid, Args: args})
 	}
-	for i := range r.results.Plans {
-		p := &r.results.Plans[i]
+	for i := range results.Plans {
+		p := &results.Plans[i]
 		pid := base + i
 		name := "ranks of " + p.Name
 		if several {
@@ -232,7 +230,7 @@ func (t *tracer) ranks(base int, r *Run, several bool) {
 			if at.Flow < 0 || at.Sent < 0 || at.Done < 0 {
 				continue
 			}
-			f := &r.results.Flows[at.Flow]
+			f := &results.Flows[at.Flow]
 			name := fmt.Sprintf("%s to %s", r.Network.Nodes[f.Src].Name, r.Network.Nodes[f.Dst].Name)
 			id := fmt.Sprintf("0x%x", uint64(pid)<<32|uint64(k))
 			args := map[string]any{"bytes": f.Size, "step": k, "ideal_us": us(f.Ideal), "stalled": f.Stalled, "retransmissions": f.Resent}
