@@ -130,12 +130,22 @@ func TestCollectivesTakeTheTimeOfTheirClosedForms(t *testing.T) {
 				{Collective{Kind: ReduceScatter}, ring(N - 1)},
 				{Collective{Kind: AllReduce, Algorithm: HalvingDoubling}, halving()},
 				{Collective{Kind: SendRecv}, m.message(size)},
+				{Collective{Kind: AllGather, Algorithm: HalvingDoubling}, halving() / 2},
+				{Collective{Kind: ReduceScatter, Algorithm: HalvingDoubling}, halving() / 2},
+				// All messages at once share a rank's link.
+				{Collective{Kind: AllToAll}, (N-1)*m.tx(block) + m.hop(block)},
 				// The root's chunks follow one another; the last one passes n-1 hops.
 				{Collective{Kind: Broadcast, Chunk: 64 << 10}, 64*m.tx(64<<10) + (N-2)*m.message(64<<10) + m.hop(64<<10)},
 				{Collective{Kind: AllToAll, Parallel: 1}, 0},
 			} {
 				c.spec.Size = Sizes{size, size}
 				switch {
+				case c.spec.Algorithm == HalvingDoubling && c.spec.Kind != AllReduce && n&(n-1) != 0:
+					continue // they need a power of two
+				case c.spec.Kind == AllToAll && c.spec.Parallel == 0:
+					if chunks > 1 {
+						continue
+					}
 				case c.spec.Kind == AllToAll:
 					// One message at a time, each acknowledged before the next.
 					if chunks > 1 {
@@ -156,6 +166,59 @@ func TestCollectivesTakeTheTimeOfTheirClosedForms(t *testing.T) {
 				if off := got/c.want - 1; math.Abs(off) > 0.01 {
 					t.Errorf("%s %s, %d ranks, %d chunks a block: %.3f us, closed form %.3f us: %+.2f %%", c.spec.Kind, c.spec.Algorithm, n, chunks, got*1e6, c.want*1e6, 100*off)
 				}
+			}
+		}
+	}
+}
+
+// Both directions of a bidirectional ring share a rank's link. A step takes two half
+// blocks and a hop while the directions keep pace; as packets of the two alternate, one
+// gets ahead, and the hop of one is hidden behind the data of the other.
+func TestBidirectionalRingIsBetweenItsBounds(t *testing.T) {
+	var m alphaBeta
+	const size = 4 << 20
+	for _, n := range []int{3, 4, 6, 8} {
+		half := math.Floor(size / float64(n) / 2)
+		for kind, steps := range map[CollectiveKind]float64{AllReduce: 2 * float64(n-1), AllGather: float64(n - 1)} {
+			net := plain(t, n)
+			flows, err := Generate([]Spec{{Collective: &Collective{Kind: kind, Algorithm: Bidirectional, Size: Sizes{size, size}}}}, net, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := took(&simulate(t, net, flows).Plans[0], 0).Seconds()
+			least, most := steps*2*m.tx(half)+m.hop(half), steps*(2*m.tx(half)+m.hop(half))
+			if got < 0.99*least || got > 1.01*most {
+				t.Errorf("%s of %d ranks takes %.1f us, want from %.1f to %.1f", kind, n, got*1e6, least*1e6, most*1e6)
+			}
+		}
+	}
+}
+
+// No operation gets a bus bandwidth above the rate of a link, and pipelined trees get
+// most of it.
+func TestBusBandwidthIsAtMostTheLinks(t *testing.T) {
+	const size = 8 << 20
+	for _, n := range []int{3, 8, 11} {
+		net := plain(t, n)
+		for _, spec := range []Collective{
+			{Kind: AllReduce}, {Kind: AllReduce, Algorithm: Tree}, {Kind: AllReduce, Algorithm: Tree, Chunk: 64 << 10}, {Kind: AllReduce, Algorithm: HalvingDoubling},
+			{Kind: AllReduce, Algorithm: Bidirectional, Channels: 2}, {Kind: AllGather}, {Kind: ReduceScatter, Chunk: 64 << 10}, {Kind: AllToAll}, {Kind: AllToAll, Parallel: 2, Skew: 1},
+			{Kind: Broadcast, Chunk: 64 << 10}, {Kind: Broadcast, Algorithm: Tree, Chunk: 64 << 10}, {Kind: SendRecv},
+		} {
+			spec.Size = Sizes{size, size}
+			flows, err := Generate([]Spec{{Collective: &spec}}, net, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			N := float64(n)
+			factor := map[CollectiveKind]float64{AllReduce: 2 * (N - 1) / N, AllGather: (N - 1) / N, ReduceScatter: (N - 1) / N, AllToAll: (N - 1) / N, Broadcast: 1, SendRecv: 1}[spec.Kind]
+			bus := size / took(&simulate(t, net, flows).Plans[0], 0).Seconds() * factor * 8 / 100e9
+			if bus > 1 {
+				t.Errorf("%s %s, %d ranks: the bus bandwidth is %.3f of the link", spec.Kind, spec.Algorithm, n, bus)
+			}
+			// Each link carries half of the data up and down both trees.
+			if least := 0.45; spec.Algorithm == Tree && spec.Kind == AllReduce && spec.Chunk > 0 && bus < least {
+				t.Errorf("tree, %d ranks: the bus bandwidth is %.3f of the link, want at least %.2f", n, bus, least)
 			}
 		}
 	}

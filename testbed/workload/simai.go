@@ -18,6 +18,7 @@ type model struct {
 	job    *Job
 	groups map[string]int // sizes of groups of ranks in the head: model_parallel_NPU_group, ep, pp …
 	layers []layer
+	micro  bool // only the collectives of weight gradients, of all ranks, all at once
 }
 
 // layer is a line: forward, and backward the gradients of inputs and of weights.
@@ -80,8 +81,8 @@ func readSimAI(name string, r io.Reader, j *Job) (*model, error) {
 
 // head reads the first line: a way of parallelism, and pairs of a name and a number.
 func (m *model) head(line int, words []string) error {
-	if words[0] != "HYBRID_TRANSFORMER_FWD_IN_BCKWD" {
-		return m.src.fail(line, "parallelism %q is not supported; HYBRID_TRANSFORMER_FWD_IN_BCKWD is, which SimAI writes", words[0])
+	if m.micro = words[0] == "MICRO"; !m.micro && words[0] != "HYBRID_TRANSFORMER_FWD_IN_BCKWD" {
+		return m.src.fail(line, "parallelism %q is not supported; HYBRID_TRANSFORMER_FWD_IN_BCKWD and MICRO are", words[0])
 	}
 	m.groups["model_parallel_NPU_group"] = 1
 	for i := 1; i < len(words); i++ {
@@ -207,6 +208,8 @@ func (m *model) build(b *builder) {
 		b.fail(m.src.fail(1, "%d ranks are no multiple of groups of %d ranks and %d experts; give ranks", n, tp, max(m.groups["ep"], 1)))
 		return
 	}
+	all := make([][]int, 1)
+	all[0] = ranks(n)
 	done := b.none() // what each rank does next waits for it
 	compute := func(d vtime.Time) {
 		for r := range n {
@@ -223,7 +226,11 @@ func (m *model) build(b *builder) {
 		if p.kind == "" {
 			return out
 		}
-		for _, group := range m.members(n, p.over) {
+		groups := all
+		if !m.micro {
+			groups = m.members(n, p.over)
+		}
+		for _, group := range groups {
 			if len(group) < 2 {
 				continue
 			}
@@ -238,6 +245,16 @@ func (m *model) build(b *builder) {
 		return out
 	}
 	for range max(m.job.Passes, 1) {
+		if m.micro {
+			out := b.none()
+			for i := range m.layers {
+				out.join(exchange(&m.layers[i].weights))
+			}
+			for r := range n {
+				done[r] = b.merged(r, out[r])
+			}
+			continue
+		}
 		for i := range m.layers {
 			l := &m.layers[i]
 			compute(l.forward.time)
