@@ -25,14 +25,15 @@ import (
 func newTofinoCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tofino",
-		Short: "Compile programs for Tofino and report the resources they use",
+		Short: "Compile programs for Tofino, deploy them and watch the switches",
 		Long: `Compile the programs for Tofino with p4c's open Tofino backend, and report the
-resources they use.`,
+resources they use. Configure Tofino switches for a topology over BF Runtime, list
+their ports with PFC and pauses, and read, write and watch their registers.`,
 		Example: "  pauseless tofino build -o out drill && pauseless tofino report out",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTofinoCheckCmd(), newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd(), newTofinoApplyCmd())
+	cmd.AddCommand(newTofinoCheckCmd(), newTofinoBuildCmd(), newTofinoReportCmd(), newTofinoPackCmd(), newTofinoApplyCmd(), newTofinoPortsCmd(), newTofinoRegistersCmd(), newTofinoWatchCmd())
 	return cmd
 }
 

@@ -163,19 +163,31 @@ func TestEntriesThatMakeNoSense(t *testing.T) {
 
 func TestRegistersOfEachPipeline(t *testing.T) {
 	_, c, _ := start(t)
-	if err := c.SetRegister(t.Context(), 1, "drill_best", 5, map[string]uint64{"qlen": 4000, "path": 3}); err != nil {
+	r, err := c.Info().Register("drill_best")
+	if err != nil || r.Size != 64 || len(r.Fields) != 2 || r.Fields[1].Name != "path" {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if err := c.SetCells(t.Context(), 1, r, 5, 5, map[string]uint64{"qlen": 4000, "path": 3}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SetRegister(t.Context(), bfrt.PipeAll, "drill_best", 5, map[string]uint64{"path": 2}); err != nil {
+	if err := c.SetCells(t.Context(), bfrt.PipeAll, r, 4, 4, map[string]uint64{"qlen": 7, "path": 2}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Register(t.Context(), "drill_best", 5)
-	want := map[string][]uint64{"qlen": {0, 4000}, "path": {2, 2}}
-	if err != nil || !reflect.DeepEqual(got, want) {
+	if err := c.SetCells(t.Context(), 0, r, 4, 6, map[string]uint64{"path": 2}); err == nil || !strings.Contains(err.Error(), "which are qlen and path") {
+		t.Errorf("without a field: error is %v", err)
+	}
+	want := [][][]uint64{{{0, 7, 0, 0}, {0, 2, 0, 0}}, {{0, 7, 4000, 0}, {0, 2, 3, 0}}}
+	if got, err := c.Cells(t.Context(), r, 3, 6); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
-	if err := c.SetRegister(t.Context(), 0, "drill_best", 5, map[string]uint64{"length": 1}); err == nil {
-		t.Error("a field that is not there was set")
+	if got, err := c.Cells(t.Context(), r, -1, -1); err != nil || len(got) != 2 || len(got[1][0]) != 64 || got[1][0][5] != 4000 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := c.Cells(t.Context(), r, 64, 64); err == nil || !strings.Contains(err.Error(), "has no cell 64") {
+		t.Errorf("cell 64: error is %v", err)
+	}
+	if _, err := c.Info().Register("route"); err == nil || !strings.Contains(err.Error(), "route is no register") {
+		t.Errorf("a table: error is %v", err)
 	}
 }
 
@@ -359,7 +371,11 @@ func TestClientsMustSubscribeAndBind(t *testing.T) {
 	if name, err := c.Open(t.Context()); err != nil || name != "drill" {
 		t.Errorf("the program is %q, %v", name, err)
 	}
-	if err := c.SetRegister(t.Context(), 0, "drill_best", 5, map[string]uint64{"path": 2}); err != nil {
+	r, err := c.Info().Register("drill_best")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SetCells(t.Context(), 0, r, 5, 5, map[string]uint64{"qlen": 1, "path": 2}); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

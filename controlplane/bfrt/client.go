@@ -6,8 +6,8 @@
 // compiler's output into the form that Stratum accepts over P4Runtime.
 //
 //	c, err := bfrt.Dial(ctx, "switch:50052", bfrt.Options{})
-//	err = c.Bind(ctx, "rlb-drill")
-//	values, err := c.Register(ctx, "ingress_qlen", 17)
+//	program, err := c.Open(ctx)
+//	ports, err := c.PortStates(ctx)
 package bfrt
 
 import (

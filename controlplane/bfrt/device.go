@@ -6,68 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
 	"github.com/pauseless/pauseless/internal/manifest"
 )
-
-// Register reads a cell of a register array from the chip: by field, the value
-// in each pipeline. The field of a cell with a single number is called "f1".
-func (c *Client) Register(ctx context.Context, name string, index int) (map[string][]uint64, error) {
-	entries, err := c.Read(ctx, PipeAll, Entry{Table: name, Match: []Match{Eq("$REGISTER_INDEX", index)}}, true)
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) != 1 {
-		return nil, fmt.Errorf("register %s: %d entries for index %d", name, len(entries), index)
-	}
-	values := make(map[string][]uint64)
-	for field, v := range entries[0].Data {
-		list, ok := v.([]any)
-		if !ok {
-			list = []any{v}
-		}
-		for _, x := range list {
-			n, ok := x.(uint64)
-			if !ok {
-				return nil, fmt.Errorf("register %s: field %s is a %T", name, field, x)
-			}
-			values[short(field)] = append(values[short(field)], n)
-		}
-	}
-	return values, nil
-}
-
-// SetRegister writes a cell of a register array, in one pipeline or all. Fields
-// have the names that Register returns.
-func (c *Client) SetRegister(ctx context.Context, pipe uint32, name string, index int, values map[string]uint64) error {
-	if c.info == nil {
-		return fmt.Errorf("register %s: bind to a program first", name)
-	}
-	t, err := c.info.Table(name)
-	if err != nil {
-		return err
-	}
-	data := make(map[string]any)
-	for _, f := range t.DataFields(nil) {
-		if v, ok := values[short(f.Name)]; ok {
-			data[f.Name] = v
-		}
-	}
-	if len(data) != len(values) {
-		return fmt.Errorf("register %s has not all the fields that are to be set", name)
-	}
-	return c.Write(ctx, pipe, bfrtpb.Update_MODIFY, Entry{Table: name, Match: []Match{Eq("$REGISTER_INDEX", index)}, Data: data})
-}
-
-// short returns the last part of a dotted name.
-func short(name string) string {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return name[i+1:]
-		}
-	}
-	return name
-}
 
 // mirror is a mirror session: the destination of copies, and their length.
 type mirror struct {
@@ -220,26 +160,4 @@ func (c *Client) totalCells(ctx context.Context) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("tf1.tm.cfg does not say how large the buffer is")
-}
-
-// Pauses returns for each class the total microseconds of pauses that the peer
-// of a port has requested. A Tofino has no other counter of pauses.
-func (c *Client) Pauses(ctx context.Context, port int) ([8]uint64, error) {
-	var n [8]uint64
-	entries, err := c.Read(ctx, PipeAll, Entry{Table: "$PORT_STAT", Match: []Match{Eq("$DEV_PORT", port)}}, true)
-	if err != nil {
-		return n, err
-	}
-	if len(entries) != 1 {
-		return n, fmt.Errorf("$PORT_STAT has %d entries for port %d", len(entries), port)
-	}
-	for i := range n {
-		name := fmt.Sprintf("$ReceivePri%dPause1USCount", i)
-		v, ok := entries[0].Data[name].(uint64)
-		if !ok {
-			return n, fmt.Errorf("$PORT_STAT of port %d has no %s", port, name)
-		}
-		n[i] = v
-	}
-	return n, nil
 }

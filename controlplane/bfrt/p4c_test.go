@@ -196,27 +196,34 @@ func writeAll(t *testing.T, c *bfrt.Client, s *schema.Schema) {
 			t.Fatal(err)
 		}
 	}
-	for _, r := range s.Registers {
-		values, err := c.Register(ctx, r.Full, r.Size-1)
-		if err != nil || len(values) != max(1, len(r.Members)) {
-			t.Errorf("register %s: %v, %v", r.Name, values, err)
+	for _, def := range s.Registers {
+		r, err := c.Info().Register(def.Full)
+		if err != nil || len(r.Fields) != max(1, len(def.Members)) || r.Size != def.Size {
+			t.Errorf("register %s is %+v, %v", def.Name, r, err)
 			continue
 		}
-		want := make(map[string][]uint64)
+		last := r.Size - 1
+		values, err := c.Cells(ctx, r, last, last)
+		if err != nil {
+			t.Errorf("register %s: %v", r.Name, err)
+			continue
+		}
 		all, one := make(map[string]uint64), make(map[string]uint64)
-		for field, v := range values {
-			if !slices.Equal(v, []uint64{0, 0}) {
-				t.Errorf("register %s: field %s is %v, want zeros of two pipelines", r.Name, field, v)
+		want := [][][]uint64{nil, nil}
+		for i, f := range r.Fields {
+			if values[0][i][0] != 0 || values[1][i][0] != 0 {
+				t.Errorf("register %s: field %s is %v, want zeros of two pipelines", r.Name, f.Name, values)
 			}
-			all[field], one[field], want[field] = 1, 0, []uint64{0, 1}
+			all[f.Name], one[f.Name] = 1, 0
+			want[0], want[1] = append(want[0], []uint64{0}), append(want[1], []uint64{1})
 		}
-		if err := c.SetRegister(ctx, bfrt.PipeAll, r.Full, r.Size-1, all); err != nil {
+		if err := c.SetCells(ctx, bfrt.PipeAll, r, last, last, all); err != nil {
 			t.Error(err)
 		}
-		if err := c.SetRegister(ctx, 0, r.Full, r.Size-1, one); err != nil {
+		if err := c.SetCells(ctx, 0, r, last, last, one); err != nil {
 			t.Error(err)
 		}
-		if values, err = c.Register(ctx, r.Full, r.Size-1); err != nil || !reflect.DeepEqual(values, want) {
+		if values, err = c.Cells(ctx, r, last, last); err != nil || !reflect.DeepEqual(values, want) {
 			t.Errorf("register %s is %v, %v, want %v", r.Name, values, err, want)
 		}
 	}

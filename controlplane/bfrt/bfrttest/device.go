@@ -44,6 +44,9 @@ func (s *Server) PutPanel(channels map[[2]int]int) error {
 				return err
 			}
 		}
+		if err := s.PutStat(port, nil); err != nil {
+			return err
+		}
 		for _, q := range queues {
 			key := []bfrt.Match{bfrt.Eq("pg_id", pg), bfrt.Eq("pg_queue", int(q.(uint32)))}
 			for _, e := range []bfrt.Entry{
@@ -73,11 +76,15 @@ func (s *Server) putDevice() error {
 	return s.PutEntry(0, bfrt.Entry{Table: "tf1.tm.cfg", Default: true, Data: map[string]any{"cell_size_bytes": 80, "total_cells": TotalCells}})
 }
 
-// PutStat sets counters of a port, by the names of $PORT_STAT.
+// PutStat sets counters of a port, by the names of $PORT_STAT, and all others to 0.
 func (s *Server) PutStat(port int, counters map[string]int) error {
+	t, err := s.info.Table("$PORT_STAT")
+	if err != nil {
+		return err
+	}
 	data := make(map[string]any)
-	for name, v := range counters {
-		data[name] = v
+	for _, f := range t.DataFields(nil) {
+		data[f.Name] = counters[f.Name]
 	}
 	return s.PutEntry(0, bfrt.Entry{Table: "$PORT_STAT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", port)}, Data: data})
 }
