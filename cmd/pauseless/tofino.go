@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/compiler/lower"
@@ -19,6 +20,7 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/tofino"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/spf13/cobra"
 )
 
@@ -76,8 +78,9 @@ fits into the stages: see "pauseless tofino build".`,
 
 func newTofinoBuildCmd() *cobra.Command {
 	var prefix, out, topology string
+	var rtt time.Duration
 	cmd := &cobra.Command{
-		Use:   "build -o DIR [--compiler PREFIX] [--topology FILE] [PROFILE...]",
+		Use:   "build -o DIR [--compiler PREFIX] [--topology FILE [--rtt TIME]] [PROFILE...]",
 		Short: "Compile programs with p4c-barefoot and bfas",
 		Long: `Compile programs with p4c-barefoot and bfas, each into a folder of its own below
 DIR: bfrt.json, p4info.txtpb, and in pipe tofino.bin, context.json and
@@ -85,22 +88,27 @@ logs/resources.json. Without names, all built-in profiles that have a program
 for Tofino are compiled.
 
 With --topology, the numbers that are compiled in are those of this network rather
-than of the profile's: they follow from the first leaf's links to other switches.
-"pauseless tofino apply" refuses a program with other ones.
+than of the profile's: they follow from the first leaf's links to other switches, and from
+the measured base round-trip time that --rtt gives. "pauseless tofino apply" refuses a
+program with other ones.
 
 The compiler is p4c (github.com/p4lang/p4c) built with -DENABLE_TOFINO=ON; its
 Python driver is not needed. PREFIX is where it is installed, or its build
 folder; without it, the two programs are looked for on PATH.`,
 		Example: `  pauseless tofino build --compiler /usr/local -o out
   pauseless tofino build -o out drill rlb-drill
-  pauseless tofino build -o out --topology fabric.yaml rlb-drill`,
+  pauseless tofino build -o out --topology fabric.yaml rlb-drill
+  pauseless tofino build -o out --topology fabric.yaml --rtt 11us pbfs`,
 		RunE: func(cmd *cobra.Command, profiles []string) error {
 			if out == "" {
 				return usageErrorf(cmd, "give the directory to write to, -o DIR")
 			}
+			if rtt != 0 && topology == "" {
+				return usageErrorf(cmd, "--rtt is that of a network: give its --topology FILE")
+			}
 			list, err := tofinoProfiles(profiles)
 			if err == nil && topology != "" {
-				err = forTopology(list, topology)
+				err = forTopology(list, topology, rtt)
 			}
 			if err != nil {
 				return err
@@ -112,11 +120,13 @@ folder; without it, the two programs are looked for on PATH.`,
 	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "folder where p4c is installed or built (default: P4C_TOFINO)")
 	f.StringVarP(&out, "output", "o", "", "directory to write to")
 	f.StringVar(&topology, "topology", "", "topology `FILE` of the network that the programs are for")
+	f.DurationVar(&rtt, "rtt", 0, "base round-trip time between two of its leaves, measured without load; 0 means the computed one")
 	return cmd
 }
 
-// forTopology sets the network of profiles to that of a topology file.
-func forTopology(profiles []*gen.Profile, file string) error {
+// forTopology sets the network of profiles to that of a topology file, with a measured
+// base round-trip time unless rtt is 0.
+func forTopology(profiles []*gen.Profile, file string, rtt time.Duration) error {
 	net, err := topo.Read(file)
 	if err != nil {
 		return err
@@ -126,7 +136,7 @@ func forTopology(profiles []*gen.Profile, file string) error {
 		return fmt.Errorf("%s has no switch with hosts", file)
 	}
 	for _, p := range profiles {
-		p.Network = intent.NetworkOf(net, leaf, p.Network, intent.Options{})
+		p.Network = intent.NetworkOf(net, leaf, p.Network, intent.Options{RTT: vtime.Time(rtt.Nanoseconds()) * vtime.Nanosecond})
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func compiledForTofino(t *testing.T, profile, topology string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := forTopology([]*gen.Profile{p}, topology); err != nil {
+	if err := forTopology([]*gen.Profile{p}, topology, 0); err != nil {
 		t.Fatal(err)
 	}
 	prog, err := gen.Generate(p, "tna")

@@ -43,8 +43,8 @@ type Options struct {
 	// NoCloneClass leaves the class of service of clone sessions at zero, as BMv2
 	// requires.
 	NoCloneClass bool
-	// RTT is the measured base round-trip time between leaves; zero means the computed
-	// one.
+	// RTT is the measured base round-trip time between leaves; zero means that of the
+	// program's network if it was measured there, or the computed one.
 	RTT vtime.Time
 	// Port returns the target's number of a port of the topology; nil if they are
 	// equal. Only programs for Tofino have tables that translate.
@@ -247,6 +247,9 @@ func (b *builder) uplink() manifest.Network {
 
 func (b *builder) network() manifest.Network {
 	n := b.manifest.Network
-	n.Scale, n.Measured = b.options.Scale, b.options.RTT
+	n.Scale = b.options.Scale
+	if b.options.RTT > 0 {
+		n.Measured = b.options.RTT
+	}
 	return n
 }

@@ -47,8 +47,12 @@ func (s *Switch) checkConstants() error {
 		return nil
 	}
 	built := s.Program.Network
-	return fmt.Errorf("%s is compiled for links of %v with a delay of %v, and %s has %v and %v: %s. Compile it for this network: pauseless tofino build --topology FILE",
-		s.Program.Program, built.Rate, built.Delay, s.Node.Name, n.Rate, n.Delay, strings.Join(list, "; "))
+	measured := ""
+	if n.Measured > 0 {
+		measured = fmt.Sprintf(" --rtt %v", n.Measured)
+	}
+	return fmt.Errorf("%s is compiled for links of %v with a delay of %v and a base round trip of %v, and %s has %v, %v and %v: %s. Compile it for this network: pauseless tofino build --topology FILE%s",
+		s.Program.Program, built.Rate, built.Delay, built.RTT(), s.Node.Name, n.Rate, n.Delay, n.RTT(), strings.Join(list, "; "), measured)
 }
 
 // longestTime is half of the range of a program's clock, beyond which an age is taken

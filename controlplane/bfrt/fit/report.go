@@ -29,9 +29,9 @@ func (s *Switch) Report() []string {
 }
 
 func (s *Switch) base(n manifest.Network) string {
-	if s.RTT > 0 {
+	if measured := n.Measured; measured > 0 {
 		n.Measured = 0
-		return fmt.Sprintf("base round trip between leaves: %v, measured; %v follow from the topology", s.RTT, n.RTT())
+		return fmt.Sprintf("base round trip between leaves: %v, measured; %v follow from the topology", measured, n.RTT())
 	}
 	return fmt.Sprintf("base round trip between leaves: %v, from %d links of %v, %v one way, frames of %v; without the switches' own latency: give a measured one with --rtt", n.RTT(), n.Hops, n.Rate, n.Delay, n.MTU)
 }
