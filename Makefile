@@ -127,6 +127,20 @@ conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<c
 model: ## judge every program by the papers' algorithms, 30,000 random cases each; P4C_BM2=<p4c-bm2-ss> has p4c compile them
 	MODEL=1 $(GO) test -count=1 -v -timeout 3h ./bmv2tests/model/judge
 
+.PHONY: bmv2
+BMV2_EXPERIMENTS = rlb-bmv2 clb-bmv2 plb-bmv2 pcn-bmv2 pbfs-bmv2
+BMV2_STORE = $(or $(OUT),out/bmv2)
+bmv2: build ## all that needs real simple_switch_grpc: BMV2=<it or its directory>; as root also networks and the experiments of docs/bmv2.md: OUT=<folder>
+	@if [ -z "$(BMV2)" ] && ! command -v simple_switch_grpc >/dev/null; then echo "SKIP: simple_switch_grpc is not on PATH, and BMV2 is not set"; exit 0; fi; set -e; \
+	mkdir -p $(BMV2_STORE); log=$(BMV2_STORE)/tests.log; rc=0; \
+	$(GO) test -count=1 -v -timeout 40m ./bmv2tests/controller ./bmv2tests/schemes ./testbed/netns >$$log 2>&1 || rc=$$?; \
+	$(GO) test -count=1 -v -timeout 20m ./cmd/pauseless -run 'TestDeploy|TestLive|TestIncast' >>$$log 2>&1 || rc=$$?; \
+	grep -E '^(ok|FAIL|--- FAIL)|SKIP' $$log | sort | uniq -c; [ $$rc = 0 ] || { echo "see $$log"; exit $$rc; }; \
+	if [ "$$(id -u)" != 0 ]; then echo "SKIP: experiments on real switches need root"; exit 0; fi; \
+	bin/pauseless exp run $(BMV2_EXPERIMENTS) --on netns --bmv2 "$(BMV2)" --store $(BMV2_STORE) --budget 40m; \
+	if ! /usr/bin/python3 -c 'import mininet' 2>/dev/null; then echo "SKIP: Mininet is not installed for /usr/bin/python3"; exit 0; fi; \
+	bin/pauseless exp run pcn-bmv2 --seeds 1 --on mininet --bmv2 "$(BMV2)" --store $(BMV2_STORE)
+
 tofino: build ## compile all programs for Tofino and print what they take: P4C_TOFINO=<where p4c is built or installed>
 	@if [ -n "$(P4C_TOFINO)" ] || command -v p4c-barefoot >/dev/null; then \
 		rm -rf bin/tofino && bin/pauseless tofino build --compiler "$(P4C_TOFINO)" -o bin/tofino; \

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -299,4 +300,14 @@ func nodeNames(t *topo.Topology, k topo.Kind) []string {
 func Links(t *topo.Topology, name string) []int {
 	links, _ := findLinks(t, name)
 	return links
+}
+
+// Touches reports whether a fault that Check has accepted concerns frames that arrive
+// at an end of a link.
+func (ft *Fault) Touches(t *topo.Topology, link int, end topo.End) bool {
+	if ft.Node != "" {
+		return t.Nodes[end.Node].Name == ft.Node
+	}
+	links, err := findLinks(t, ft.Link)
+	return err == nil && slices.Contains(links, link)
 }

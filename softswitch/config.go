@@ -194,6 +194,10 @@ type Units struct {
 	// Depth is the unit of queue depths: "packets", as BMv2, if empty;
 	// "cells80" (80-byte cells, as Tofino) or "bytes".
 	Depth string
+	// Slower, if above 1, makes time stamps count the time of a network that is slower
+	// by this factor than the one in whose time the switch runs: a simulation has the
+	// clock of a real network that runs in wall time.
+	Slower int64
 }
 
 // For returns the units of a switch with these units that runs a program written for
@@ -203,9 +207,9 @@ func (u Units) For(program Units) (Units, error) {
 	if err := program.check(); err != nil {
 		return u, fmt.Errorf("the program is written for a %w", err)
 	}
-	out := Units{cmp.Or(u.Time, program.Time, "us"), cmp.Or(u.Depth, program.Depth, "packets")}
+	out := Units{cmp.Or(u.Time, program.Time, "us"), cmp.Or(u.Depth, program.Depth, "packets"), u.Slower}
 	if program.Time != "" && program.Time != out.Time || program.Depth != "" && program.Depth != out.Depth {
-		program = Units{cmp.Or(program.Time, "us"), cmp.Or(program.Depth, "packets")}
+		program = Units{cmp.Or(program.Time, "us"), cmp.Or(program.Depth, "packets"), 0}
 		return u, fmt.Errorf("the program is written for time in %s and queue depth in %s, this switch has %s and %s: set units to {time: %s, depth: %s}, or leave units out of its configuration",
 			program.Time, program.Depth, out.Time, out.Depth, program.Time, program.Depth)
 	}

@@ -41,6 +41,7 @@ type v1model struct {
 	// nanoseconds is true if the program's times are in nanoseconds, not in
 	// microseconds. The divisors of units are constants, so it divides nothing.
 	nanoseconds bool
+	slower      uint64 // Units.Slower, at least 1
 	depthUnit   depthUnit
 	// Whether the program reads times, depths, and in egress the number of the queue
 	// or the packet's length.
@@ -48,7 +49,7 @@ type v1model struct {
 }
 
 func newV1Model(s *Switch, st *interp.State) *v1model {
-	a := &v1model{s: s, m: interp.NewMachine(st), nanoseconds: s.units.Time == "ns"}
+	a := &v1model{s: s, m: interp.NewMachine(st), nanoseconds: s.units.Time == "ns", slower: uint64(max(s.units.Slower, 1))}
 	a.m.DropPort = uint64(s.cfg.DropPort)
 	a.m.Log, a.m.Trace = s.control.Log, s.control.Trace
 	for _, f := range []struct {
@@ -103,9 +104,9 @@ const (
 // units returns a time in the program's unit.
 func (a *v1model) units(t vtime.Time) uint64 {
 	if a.nanoseconds {
-		return uint64(t) / uint64(vtime.Nanosecond)
+		return uint64(t) * a.slower / uint64(vtime.Nanosecond)
 	}
-	return uint64(t) / uint64(vtime.Microsecond)
+	return uint64(t) * a.slower / uint64(vtime.Microsecond)
 }
 
 // depth returns the depth of a queue in the program's unit.

@@ -38,7 +38,7 @@ a p4app.json of p4-utils or a topology.json of p4lang's tutorials.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDeployNetnsCmd(), newDeployMininetCmd(), newDeployRunCmd(), newDeployListCmd(), newDeployCaptureCmd(), newDeployReplayCmd())
+	cmd.AddCommand(newDeployNetnsCmd(), newDeployMininetCmd(), newDeployRunCmd(), newDeployListCmd(), newDeployCaptureCmd(), newDeployReplayCmd(), newDeployRelayCmd(), newDeployFaultCmd())
 	return cmd
 }
 
@@ -51,6 +51,7 @@ type deployment struct {
 	prefix  string
 	grpc    int
 	thrift  int
+	links   string
 	bmv2    string // simple_switch_grpc, or its directory
 
 	file string // of the topology
@@ -79,6 +80,7 @@ func (d *deployment) networkFlags(cmd *cobra.Command) {
 	f.IntVar(&d.pps, "pps", 0, "packets per second of the slowest host link; 1000 for bmv2, 10000 for softswitch if not given")
 	f.IntVar(&d.grpc, "grpc", 9559, "first TCP `PORT` for P4Runtime servers")
 	f.IntVar(&d.thrift, "thrift-port", 9090, "first TCP `PORT` for BMv2's Thrift servers")
+	f.StringVar(&d.links, "links", "relay", "`relay or veth`: links with the topology's delay, slower by the scale, or with this machine's")
 	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE` of simple_switch_grpc, or its directory; found on PATH if not given")
 	cmd.RegisterFlagCompletionFunc("switch", cobra.FixedCompletions([]string{"softswitch", "bmv2"}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -102,7 +104,11 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if d.name == "" {
 		d.name = networkName(d.net.Name, d.file)
 	}
-	plan, err := local.New(d.net, local.Options{Kind: kind, PacketRate: d.pps, GRPC: d.grpc, Thrift: d.thrift, Prefix: d.prefix})
+	o, err := d.options(cmd, kind)
+	if err != nil {
+		return err
+	}
+	plan, err := local.New(d.net, o)
 	if err != nil {
 		return err
 	}
@@ -141,6 +147,14 @@ func networkOf(file string) (*topo.Topology, error) {
 
 // aScenario matches a key that scenarios have and topologies do not.
 var aScenario = regexp.MustCompile(`(?m)^(network|traffic|profiles?|arms) *:`)
+
+// options returns the options of the plan that the flags give.
+func (d *deployment) options(cmd *cobra.Command, kind local.Kind) (local.Options, error) {
+	if d.links != "relay" && d.links != "veth" {
+		return local.Options{}, usageErrorf(cmd, "--links is relay or veth, not %q", d.links)
+	}
+	return local.Options{Kind: kind, PacketRate: d.pps, GRPC: d.grpc, Thrift: d.thrift, Prefix: d.prefix, Direct: d.links == "veth"}, nil
+}
 
 func (d *deployment) switchKind(cmd *cobra.Command) (local.Kind, error) {
 	kind := local.Kind(d.kind)

@@ -98,6 +98,7 @@ func (d *deployment) writeScript(dir string) (string, error) {
 			return append([]string{program}, args...), err
 		},
 		Apply: append([]string{self}, d.applyArgs(topology)...), Pauseless: self,
+		Relay:  []string{self, "deploy", "relay", filepath.Join(netns.RunDir, d.name, "relay.json")},
 		RunDir: filepath.Join(netns.RunDir, d.name),
 	})
 	if err != nil {

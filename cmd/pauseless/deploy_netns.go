@@ -103,6 +103,7 @@ func (d *deployment) runNetns(cmd *cobra.Command, detach bool) error {
 		Program: func(s *local.Switch) (string, []string, error) {
 			return d.lab.Command(s, filepath.Join(netns.RunDir, d.name))
 		},
+		Relay:    d.lab.RelayCommand,
 		Progress: func(text string) { fmt.Fprintf(errs, "  %s\n", text) },
 	})
 	if err != nil {

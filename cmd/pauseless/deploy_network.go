@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
@@ -42,10 +43,24 @@ func (d *deployment) note() error {
 	if err != nil {
 		return err
 	}
-	n := deployed{Topology: file, Scale: d.lab.Plan.Scale}
-	for i, t := range d.lab.Targets() {
-		s := deployedSwitch{Name: t.Name, Addr: t.Addr, Device: t.DeviceID, Thrift: t.Thrift, Metrics: d.lab.Plan.Switches[i].Metrics}
-		for _, p := range d.lab.Plan.Switches[i].Ports {
+	return noteNetwork(d.name, file, d.lab)
+}
+
+// noteScenario writes the file of a network that runs a scenario, whose text it keeps
+// beside it.
+func noteScenario(name string, text []byte, lab *local.Lab) error {
+	file := filepath.Join(netns.Dir(name), "scenario.yaml")
+	if err := outfile.Write(file, text, 0o644); err != nil {
+		return err
+	}
+	return noteNetwork(name, file, lab)
+}
+
+func noteNetwork(name, file string, lab *local.Lab) error {
+	n := deployed{Topology: file, Scale: lab.Plan.Scale}
+	for i, t := range lab.Targets() {
+		s := deployedSwitch{Name: t.Name, Addr: t.Addr, Device: t.DeviceID, Thrift: t.Thrift, Metrics: lab.Plan.Switches[i].Metrics}
+		for _, p := range lab.Plan.Switches[i].Ports {
 			s.Interfaces = append(s.Interfaces, p.Interface)
 		}
 		n.Switches = append(n.Switches, s)
@@ -54,7 +69,7 @@ func (d *deployment) note() error {
 	if err != nil {
 		return err
 	}
-	return outfile.Write(deployedFile(d.name), append(text, '\n'), 0o644)
+	return outfile.Write(deployedFile(name), append(text, '\n'), 0o644)
 }
 
 // deployedTargets returns the switches of a network by its name, and the file

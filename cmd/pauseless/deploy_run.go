@@ -76,6 +76,10 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	if err != nil {
 		return err
 	}
+	options, err := d.options(cmd, kind)
+	if err != nil {
+		return err
+	}
 	if d.name == "" {
 		d.name = networkName(s.Name, file)
 	}
@@ -83,7 +87,8 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	errs := cmd.ErrOrStderr()
 	o := live.Options{
 		Name:  d.name,
-		Local: local.Options{Kind: kind, PacketRate: d.pps, GRPC: d.grpc, Thrift: d.thrift, Prefix: d.prefix},
+		Local: options,
+		Built: func(lab *local.Lab) error { return noteScenario(d.name, s.Text(), lab) },
 		Say:   func(text string) { fmt.Fprintln(errs, text) },
 		Event: func(e controlplane.Event) {
 			switch e.Kind {

@@ -30,6 +30,12 @@ import (
 // command "frames FILE" counts the frames of a pcap file.
 func TestDeployScripts(t *testing.T) {
 	alone(t)
+	up, _ := netns.List()
+	for _, name := range up {
+		if strings.HasPrefix(name, "zd-") { // of a run that was killed
+			netns.Down(name)
+		}
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/deploy",
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") == "1",

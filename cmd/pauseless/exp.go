@@ -63,7 +63,7 @@ func newExpListCmd() *cobra.Command {
 		}
 		var list []entry
 		width := 0
-		for _, name := range exp.Names() {
+		for _, name := range append(exp.Names(), exp.RealNames()...) {
 			s, err := exp.Load(name)
 			if err != nil {
 				return err
@@ -101,6 +101,7 @@ const expOutput = "what to print: table, or json: an object, or an array if seve
 // expFlags are the flags that select experiments and the store of their runs.
 type expFlags struct {
 	scale, store string
+	on           string // a real network; "" for virtual time
 	seeds        int
 	several      bool // the command line names several experiments, or all
 }
@@ -109,6 +110,8 @@ func (f *expFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.scale, "scale", scenario.Small, "small, or paper for the sizes of the paper")
 	fl.StringVar(&f.store, "store", defaultStore, "folder where runs are stored")
+	fl.StringVar(&f.on, "on", "", "run on real switches, in `netns or mininet`, instead of in virtual time")
+	cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions(onReal, cobra.ShellCompDirectiveNoFileComp))
 	fl.IntVar(&f.seeds, "seeds", 0, "run with the seeds 1 to this number (default: the seeds of the file)")
 	cmd.ValidArgsFunction = completeExperiments
 	cmd.RegisterFlagCompletionFunc("scale", cobra.FixedCompletions([]string{scenario.Small, scenario.Paper}, cobra.ShellCompDirectiveNoFileComp))
@@ -116,7 +119,7 @@ func (f *expFlags) add(cmd *cobra.Command) {
 
 // completeExperiments offers the names of experiments, and YAML files.
 func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return slices.DeleteFunc(append(exp.Names(), "all"), func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveDefault
+	return slices.DeleteFunc(append(append(exp.Names(), exp.RealNames()...), "all"), func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveDefault
 }
 
 // plans makes the plans of the experiments that a command line names.
@@ -129,6 +132,9 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	}
 	if f.seeds < 0 || f.seeds > 100_000 {
 		return nil, usageErrorf(cmd, "--seeds is %d, want from 1 to 100000", f.seeds)
+	}
+	if f.on != "" && !slices.Contains(onReal, f.on) {
+		return nil, usageErrorf(cmd, "--on is %q, want %s", f.on, strings.Join(onReal, " or "))
 	}
 	f.several = len(args) > 1
 	if slices.Equal(args, []string{"all"}) {
@@ -157,6 +163,10 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 		p, err := exp.NewPlan(s, command)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if f.on != "" {
+			p.OnReal(f.on)
+			p.Command += " --on " + f.on
 		}
 		plans = append(plans, p)
 	}
@@ -206,7 +216,11 @@ var errInterrupted = errors.New("interrupted: the results are partial; run the s
 
 // dir is the folder for the outcome of an experiment.
 func (f *expFlags) dir(p *exp.Plan) string {
-	return filepath.Join(f.store, storedAs(p.Scenario.Name, p.Scenario.Scale))
+	name := storedAs(p.Scenario.Name, p.Scenario.Scale)
+	if f.on != "" {
+		name += "-" + f.on
+	}
+	return filepath.Join(f.store, name)
 }
 
 // defaultStore is the store if none is given.
@@ -219,6 +233,7 @@ func newExpRunCmd() *cobra.Command {
 	var f expFlags
 	var output, keep, earlier, key string
 	var o exp.Options
+	var real expReal
 	var server farm.Options
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE.yaml|all...",
@@ -232,10 +247,16 @@ Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
 failure, the same command continues where it stopped. The outcome is in
 STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
+With --on the runs are made on real switches of this machine, one at a time, as root:
+BMv2's simple_switch_grpc, between network namespaces or in Mininet. A run that the
+machine disturbed is made again. The same runs are then made in virtual time, and
+compared: STORE/NAME-SCALE-netns/agreement.md.
+
 The exit code is 3 if a run could not finish; the flow and the cause are printed.`,
-		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run rlb-fig15 --scale paper --earlier docs/results --keep docs/results\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222",
+		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run rlb-fig15 --scale paper --earlier docs/results --keep docs/results\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222\n  sudo pauseless exp run rlb-bmv2 --on netns",
 	}
 	f.add(cmd)
+	real.add(cmd)
 	fl := cmd.Flags()
 	show := fl.Bool("print", false, "print the file instead of running it")
 	all := fl.Bool("all-metrics", false, "print every metric")
@@ -251,6 +272,8 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		switch {
 		case output != "table" && output != "json":
 			return usageErrorf(cmd, "--output is %q, want table or json", output)
+		case f.on != "" && (server.URL != "" || earlier != ""):
+			return usageErrorf(cmd, "--on runs on this machine: leave out --workers and --earlier")
 		case o.Parallel < 1 || o.Threads < 1 || o.Budget < 0:
 			return usageErrorf(cmd, "--parallel and --threads are at least 1, --budget at least 0")
 		}
@@ -279,6 +302,12 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		plans, err := f.plans(cmd, args)
 		if err != nil {
 			return err
+		}
+		if f.on != "" {
+			if err := real.prepare(cmd, f.on, plans, &o); err != nil {
+				return err
+			}
+			defer untilGone(cmd)()
 		}
 		store, err := exp.OpenStore(f.store)
 		if err != nil {
@@ -314,8 +343,20 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 			if err != nil {
 				return false, err
 			}
+			var same *result.Agreement
+			if f.on != "" {
+				out.Remarks = append(out.Remarks, real.versions(f.on))
+				if same, err = agree(cmd, p, store, out, o); err != nil {
+					return false, err
+				}
+			}
 			if err := writeOutcome(f.dir(p), p, store, out); err != nil {
 				return false, err
+			}
+			if same != nil {
+				if err := writeAgreement(cmd.ErrOrStderr(), f.dir(p), same); err != nil {
+					return false, err
+				}
 			}
 			if keep != "" {
 				if err := keepOutcome(keep, out); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/spf13/cobra"
 )
 
@@ -54,10 +55,10 @@ meaning of tables, registers and parameters).`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&profile, "profile", "", "built-in profile by name, or a file ending in .yaml")
-	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", "))
+	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", ")+"; or bmv2: v1model with the units of BMv2 and PFC by the program")
 	f.StringVarP(&out, "output", "o", "", "directory to write to (default: the working directory); with --list: table or json")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
-	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(gen.Targets, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(append([]string{bmv2Target}, gen.Targets...), cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
 	f.BoolVar(&show, "show", false, "print a built-in profile with all its parameters, as a file to start from")
 	cmd.AddCommand(newGenNewCmd())
@@ -195,10 +196,19 @@ func targetOf(p *gen.Profile) string {
 	return gen.Targets[0]
 }
 
+// bmv2Target is v1model as BMv2 runs it.
+const bmv2Target = "bmv2"
+
 func generate(w io.Writer, profile, target, dir string) error {
 	p, err := profileOf(profile)
 	if err != nil {
 		return err
+	}
+	if target == bmv2Target {
+		if err := program.ForBMv2(p); err != nil {
+			return err
+		}
+		target = program.V1Model
 	}
 	prog, err := gen.Generate(p, target)
 	if err != nil {

@@ -36,18 +36,18 @@ func eachKind(t *testing.T, name string, do func(*testing.T, live.Options)) {
 		Name: name, Local: local.Options{GRPC: 23051, Thrift: 23091, Prefix: "zl"},
 		Say: func(text string) { t.Log(text) },
 	}
+	// Under this name the test program runs the command.
+	o.Pauseless = filepath.Join(t.TempDir(), "pauseless")
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, o.Pauseless)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("softswitch", func(t *testing.T) {
 		o := o
 		o.Local.Kind, o.Local.PacketRate = local.SoftSwitch, 5000
-		// Under this name the test program runs the command.
-		o.Pauseless = filepath.Join(t.TempDir(), "pauseless")
-		self, err := os.Executable()
-		if err == nil {
-			err = os.Symlink(self, o.Pauseless)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
 		do(t, o)
 	})
 	t.Run("bmv2", func(t *testing.T) {

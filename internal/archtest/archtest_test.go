@@ -269,7 +269,8 @@ var wallClock = map[string]string{
 	"controlplane/digest.go":          "shows when the switch says that a digest was made",
 	"softswitch/p4rtserver/server.go": "P4Runtime wants digests' times as wall clock",
 	"testbed/live/busy.go":            "notices that the clock was set",
-	"testbed/netns/socket_linux.go":   "the kernel's stamps of frames; a deadline in the past",
+	"testbed/netns/socket_linux.go":   "a deadline in the past",
+	"testbed/relay/socket_linux.go":   "the kernel's stamps of frames",
 }
 
 // Timers, deadlines and differences of times from time.Now use Go's monotonic

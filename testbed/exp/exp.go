@@ -56,7 +56,10 @@ func sortKey(name string) string {
 func Source(name string) ([]byte, error) {
 	text, err := files.ReadFile(name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("no experiment is called %q%s; see `pauseless exp list`", name, diag.DidYouMean(name, Names()))
+		text, err = realFiles.ReadFile("bmv2/" + name + ".yaml")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no experiment is called %q%s; see `pauseless exp list`", name, diag.DidYouMean(name, append(Names(), RealNames()...)))
 	}
 	return text, nil
 }

@@ -37,6 +37,7 @@ type Plan struct {
 	programs []*program.Program // by case
 	bases    [][]byte           // of the keys, by case
 	build    string             // whose runs it reads; "" for this one
+	on       string             // the real network of its runs; "" for virtual time
 
 	mu     sync.Mutex
 	volume map[traffic]float64 // see work
@@ -132,7 +133,7 @@ func sum(data []byte) string {
 
 // Job returns the job of a case with a seed.
 func (p *Plan) Job(i int, seed uint64) Job {
-	return Job{i, seed, sum(fmt.Appendf(nil, "%s\n%d\n%s", cmp.Or(p.build, Version()), seed, p.bases[i]))}
+	return Job{i, seed, sum(fmt.Appendf(nil, "%s\n%d\n%s%s", cmp.Or(p.build, Version()), seed, p.bases[i], p.on))}
 }
 
 // Jobs returns the first jobs of an experiment in the order of the seeds, so that

@@ -9,15 +9,18 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/relay"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
 // conditions are measurements of this machine while traffic ran.
 type conditions struct {
-	kind   local.Kind
-	took   time.Duration
-	waited map[string]time.Duration // for a processor, by switch or process: the maximum of its threads
-	set    time.Duration            // step of the wall clock
+	kind local.Kind
+	// carried is what the relay of the links has done; nil: there is none.
+	carried *relay.Stats
+	took    time.Duration
+	waited  map[string]time.Duration // for a processor, by switch or process: the maximum of its threads
+	set     time.Duration            // step of the wall clock
 }
 
 // Above these limits a run has a remark: a thread's share of the time waiting
@@ -49,6 +52,9 @@ func (c *conditions) remarks(s *result.Summary) []string {
 		}
 		out = append(out, text)
 	}
+	if c.carried != nil {
+		out = append(out, c.links()...)
+	}
 	var late []string
 	for who, waited := range c.waited {
 		if float64(waited) > longWait*float64(c.took) {
@@ -65,6 +71,28 @@ func (c *conditions) remarks(s *result.Summary) []string {
 			text += ": BMv2 paces its queues by that clock; run it again"
 		}
 		out = append(out, text)
+	}
+	return out
+}
+
+// Parts of a link's delay by which 1 % of the frames, and any frame, may be late without a
+// remark.
+const (
+	lateShare = 0.1
+	mostLate  = 2
+)
+
+// links returns the remarks about the relay of the links.
+func (c *conditions) links() (out []string) {
+	r := c.carried
+	switch {
+	case r.Error != "":
+		out = append(out, "the relay of the links: "+r.Error)
+	case r.Missed > 0:
+		out = append(out, fmt.Sprintf("the relay of the links missed %d frames: this machine was too busy; lower --pps, or the machine's other load", r.Missed))
+	}
+	if r.LateMax > 0 && (r.Share > mostLate || r.Share*float64(r.LateP99)/float64(r.LateMax) > lateShare) {
+		out = append(out, fmt.Sprintf("links were late: of %d frames, 1 %% by more than %v, one by %v, %.1f times its link's delay", r.Frames, r.LateP99.Round(10*time.Microsecond), r.LateMax.Round(10*time.Microsecond), r.Share))
 	}
 	return out
 }

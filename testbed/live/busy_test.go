@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/relay"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
@@ -49,6 +50,29 @@ func TestStepOfTheWallClockIsDetected(t *testing.T) {
 		now := then.Round(0).Add(5*time.Second + by) // only the wall clock was set
 		if got := clockSetBy(then, now, 5*time.Second); got != by {
 			t.Errorf("set by %v, want %v", got, by)
+		}
+	}
+}
+
+// A relay that was late for many frames, or for one by much, is remarked on, and one that
+// missed frames.
+func TestLateLinksAreRemarkedOn(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		carried relay.Stats
+		want    string
+	}{
+		{"in time", relay.Stats{Frames: 1000, LateMax: 3 * time.Millisecond, LateP99: 100 * time.Microsecond, Share: 0.3}, ""},
+		{"often", relay.Stats{Frames: 1000, LateMax: 3 * time.Millisecond, LateP99: 2 * time.Millisecond, Share: 0.3},
+			"links were late: of 1000 frames, 1 % by more than 2ms, one by 3ms, 0.3 times its link's delay"},
+		{"by much", relay.Stats{Frames: 1000, LateMax: 30 * time.Millisecond, LateP99: 100 * time.Microsecond, Share: 3},
+			"links were late: of 1000 frames, 1 % by more than 100µs, one by 30ms, 3.0 times its link's delay"},
+		{"missed", relay.Stats{Frames: 1000, Missed: 7}, "the relay of the links missed 7 frames: this machine was too busy; lower --pps, or the machine's other load"},
+		{"gone", relay.Stats{Error: "no answer"}, "the relay of the links: no answer"},
+	} {
+		m := conditions{carried: &c.carried, took: time.Second}
+		if got := strings.Join(m.remarks(&result.Summary{}), "\n"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }

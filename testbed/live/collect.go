@@ -3,13 +3,11 @@
 package live
 
 import (
-	"cmp"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"slices"
 	"time"
 
 	"github.com/pauseless/pauseless/fabric"
-	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -30,6 +28,7 @@ type collector struct {
 	reports []*wire.Report
 	watch   *watch
 	end     vtime.Time
+	judged  func(*fabric.FlowResult) bool // nil: all
 }
 
 // at returns the time of the topology at a wall time.
@@ -37,120 +36,100 @@ func (c *collector) at(wall time.Time) vtime.Time {
 	return vtime.Time(wall.Sub(c.epoch).Nanoseconds()/c.scale) * vtime.Nanosecond
 }
 
-// now returns the topology's time of the last flow's end or PFC frame.
+// now returns the time of the last event.
 func (c *collector) now() vtime.Time { return c.end }
 
+// run makes a run of what the hosts and the watch observed.
 func (c *collector) run() *result.Run {
-	r := &result.Run{Summary: result.Summary{Flows: len(c.flows), Scheme: make(map[string]uint64)}}
-	s := &r.Summary
-	r.Flows = make([]result.Flow, len(c.flows))
+	raw := &fabric.Results{Flows: make([]fabric.FlowResult, len(c.flows))}
 	for i, f := range c.flows {
-		r.Flows[i] = result.Flow{
-			Src: c.t.Nodes[f.Src].Name, Dst: c.t.Nodes[f.Dst].Name, Bytes: f.Size, StartNS: f.Start.Nanoseconds(), Coflow: f.Coflow,
-		}
+		raw.Flows[i] = fabric.FlowResult{Flow: f}
 	}
-	var fct, slowdown, degrees []float64
 	for _, h := range c.reports {
-		s.Timeouts += h.Timeouts
+		raw.Timeouts += h.Timeouts
+		raw.FastStarts += h.FastStarts
 		for _, o := range h.Outgoing {
-			f := &r.Flows[o.Flow-1]
-			f.FCTNS, f.IdealNS, f.Resent, f.Stalled = o.FCTNS, o.IdealNS, o.Resent, o.Stalled
-			s.Packets += o.Packets
-			s.Sent += o.Sent
-			s.Resent += o.Resent
-			s.CNPs += uint64(o.CNPs)
-			if o.Stalled {
-				s.Stalled++
-			}
-			if o.FCTNS > 0 {
-				s.Finished++
-				fct = append(fct, float64(o.FCTNS)/1e3)
-				slowdown = append(slowdown, float64(o.FCTNS)/float64(o.IdealNS))
-				c.end = max(c.end, vtime.Time(o.StartNS+o.FCTNS)*vtime.Nanosecond)
+			f := &raw.Flows[o.Flow-1]
+			f.Ideal, f.Packets, f.Sent, f.Resent = vtime.Time(o.IdealNS)*vtime.Nanosecond, o.Packets, o.Sent, o.Resent
+			f.CNPs, f.Stalled, f.Finished = o.CNPs, o.Stalled, o.FCTNS > 0
+			f.Acked = o.Acked
+			if f.Finished {
+				f.FCT = vtime.Time(o.FCTNS) * vtime.Nanosecond
+				c.end = max(c.end, vtime.Time(o.StartNS)*vtime.Nanosecond+f.FCT)
 			}
 		}
 		for _, in := range h.Incoming {
-			f := &r.Flows[in.Flow-1]
-			f.OutOfOrder, f.Degree = in.OutOfOrder, in.Degree
-			s.OutOfOrder += uint64(in.OutOfOrder)
-			s.DegreeMax = max(s.DegreeMax, in.Degree)
-			degrees = append(degrees, float64(in.Degree))
-		}
-	}
-	s.AvgFCTUS, s.P99FCTUS = result.Mean(fct), result.Quantile(fct, 0.99)
-	s.AvgSlowdown, s.P99Slowdown = result.Mean(slowdown), result.Quantile(slowdown, 0.99)
-	s.DegreeP99 = int64(result.Quantile(degrees, 0.99))
-	// Packets that hosts sent and the network did not deliver.
-	if c.watch.entered > c.watch.left {
-		s.Dropped = c.watch.entered - c.watch.left
-		for node, n := range c.watch.kept {
-			if n > 0 && c.t.Nodes[node].Kind == topo.Switch {
-				s.Scheme[droppedAt+c.t.Nodes[node].Name] = uint64(n)
+			f := &raw.Flows[in.Flow-1]
+			f.OutOfOrder, f.Degree, f.Marked = in.OutOfOrder, in.Degree, in.Marked
+			if in.EndNS > 0 {
+				f.Delivered = vtime.Time(in.EndNS)*vtime.Nanosecond - f.Start
 			}
 		}
 	}
-	r.Pauses = c.pauses(s)
+	resumes := c.pauses(raw)
+	raw.End = c.end
+	var degrees []float64
+	for i := range raw.Flows {
+		f := &raw.Flows[i]
+		raw.OutOfOrder += uint64(f.OutOfOrder)
+		raw.CNPs += uint64(f.CNPs)
+		raw.Degree.Add(f.Degree)
+		degrees = append(degrees, float64(f.Degree))
+	}
+	// Packets that hosts sent and the network did not deliver.
+	if c.watch.entered > c.watch.left {
+		raw.Dropped = c.watch.entered - c.watch.left
+	}
+	r := result.Collect(c.t, raw, c.watch.hops, c.judged)
+	s := &r.Summary
+	s.Scheme, s.DegreeP99 = make(map[string]uint64), int64(result.Quantile(degrees, 0.99))
+	if resumes > 0 {
+		s.Scheme["resume_frames"] = resumes
+	}
+	for node, n := range c.watch.kept {
+		if raw.Dropped > 0 && n > 0 && c.t.Nodes[node].Kind == topo.Switch {
+			s.Scheme[droppedAt+c.t.Nodes[node].Name] = uint64(n)
+		}
+	}
 	c.warnings(s)
-	s.EndUS = c.end.Microseconds()
 	return r
 }
 
-// pauses joins PAUSE and RESUME frames to intervals, and counts them.
-func (c *collector) pauses(s *result.Summary) []result.Pause {
-	type key struct {
-		end   topo.End // the paused port
-		class int
-	}
-	type span struct{ start, until vtime.Time }
-	open := make(map[key]span)
-	var out []result.Pause
-	end := func(k key, sp span, at vtime.Time) {
-		out = append(out, result.Pause{
-			Node: c.t.Nodes[k.end.Node].Name, Port: k.end.Port, Class: uint8(k.class),
-			StartNS: sp.start.Nanoseconds(), EndNS: at.Nanoseconds(),
-		})
-		s.PausedUS += (at - sp.start).Microseconds()
-		delete(open, k)
-	}
+// pauses adds the PFC frames to the results, and returns how many of them ended a pause.
+// As in the fabric, a frame that names several classes counts once.
+func (c *collector) pauses(raw *fabric.Results) (resumes uint64) {
 	slices.SortStableFunc(c.watch.pauses, func(a, b pauseFrame) int { return a.at.Compare(b.at) })
+	ports := make(map[topo.End]*fabric.PortResult)
+	for i := range c.t.Nodes {
+		for p := range c.t.Nodes[i].Ports {
+			raw.Ports = append(raw.Ports, fabric.PortResult{Node: i, Port: p + 1})
+		}
+	}
+	for i := range raw.Ports {
+		ports[topo.End{Node: raw.Ports[i].Node, Port: raw.Ports[i].Port}] = &raw.Ports[i]
+	}
 	for _, f := range c.watch.pauses {
 		at := c.at(f.at)
 		c.end = max(c.end, at)
-		rate := c.t.Links[c.t.Nodes[f.to.Node].Ports[f.to.Port-1].Link].Rate
 		paused := false
 		for class, quanta := range f.classes {
-			if quanta < 0 {
-				continue
-			}
-			k := key{f.to, class}
-			sp, on := open[k]
-			if on && sp.until < at {
-				end(k, sp, sp.until)
-				on = false
-			}
-			switch until := at + packet.PauseTime(uint16(quanta), rate); {
-			case quanta == 0 && on:
-				end(k, sp, at)
-			case quanta > 0 && on:
-				open[k] = span{sp.start, until}
-			case quanta > 0:
-				open[k] = span{at, until}
+			if quanta >= 0 {
+				raw.Pauses = append(raw.Pauses, fabric.PauseEvent{Time: at, Node: f.to.Node, Port: f.to.Port, Class: uint8(class), Quanta: uint16(quanta)})
 			}
 			paused = paused || quanta > 0
 		}
 		if paused {
-			s.PauseFrames++
+			ports[f.to].Pauses++
 		} else {
-			s.Scheme["resume_frames"]++
+			ports[f.to].Resumes++
+			resumes++
 		}
 	}
-	for k, sp := range open {
-		end(k, sp, min(sp.until, c.end))
+	raw.End = c.end
+	for _, p := range result.Pauses(c.t, raw) {
+		ports[topo.End{Node: c.t.NodeByName(p.Node).ID, Port: p.Port}].Paused[p.Class] += vtime.Time(p.EndNS-p.StartNS) * vtime.Nanosecond
 	}
-	slices.SortFunc(out, func(a, b result.Pause) int {
-		return cmp.Or(cmp.Compare(a.StartNS, b.StartNS), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class))
-	})
-	return out
+	return resumes
 }
 
 // warnings counts pauses between switches, those with a warning before, and the

@@ -9,16 +9,19 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/register"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/manifest"
@@ -26,9 +29,11 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/relay"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/wire"
+	"github.com/pauseless/pauseless/testbed/workload"
 )
 
 // Options say where and how to run.
@@ -37,9 +42,13 @@ type Options struct {
 	Local local.Options
 	// Pauseless and SimpleSwitch are the paths of the switches' programs.
 	Pauseless, SimpleSwitch string
+	// Mininet builds the network in Mininet, by its script, instead of namespaces alone.
+	Mininet bool
 	// Say, if set, is called with each step, Event with the controller's events.
 	Say   func(text string)
 	Event func(controlplane.Event)
+	// Built, if set, is called with each network that is up.
+	Built func(*local.Lab) error
 	// Started, if set, is called when traffic has begun, and the run waits for
 	// its return. Tests inject faults there.
 	Started func(*Network)
@@ -60,21 +69,14 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 		o.Say = func(string) {}
 	}
 	for _, c := range s.Cases() {
-		switch {
-		case len(c.Faults) > 0:
-			return nil, errors.New("faults are for virtual time: leave them out of the scenario, and inject them into the real network by hand")
-		case !c.ForV1Model():
-			return nil, errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
-		case c.Open():
-			return nil, errors.New("measure and warmup are for virtual time: give the parts of traffic their own ends")
+		if err := possible(c, o.Local); err != nil {
+			return nil, err
 		}
 	}
 	var runs []*result.Run
 	said := ""
 	for _, c := range s.Cases() {
-		of := o.Local
-		of.Packet = c.Hosts.MTU + roce.MostHeaders
-		plan, err := local.New(c.Net(), of)
+		plan, err := planOf(c, o.Local)
 		if err != nil {
 			return runs, err
 		}
@@ -101,6 +103,39 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 	return runs, nil
 }
 
+// planOf plans the network of a case.
+func planOf(c *scenario.Case, o local.Options) (*local.Plan, error) {
+	if o.PacketRate == 0 {
+		o.PacketRate = c.BMv2.PacketRate
+	}
+	o.Packet, o.Overhead = c.Hosts.MTU+roce.MostHeaders, c.Hosts.Overhead
+	hosts := c.Hosts
+	hosts.CC.Algorithm = cmp.Or(hosts.CC.Algorithm, "none")
+	frame, err := hosts.LargestFrame()
+	if err != nil {
+		return nil, err
+	}
+	o.Frame = frame + c.Hosts.Overhead
+	return local.New(c.Net(), o)
+}
+
+// possible returns an error if a case cannot run on real switches.
+func possible(c *scenario.Case, o local.Options) error {
+	switch {
+	case len(c.Faults) > 0 && o.Direct:
+		return errors.New("links of veth pairs have no faults: use --links relay")
+	case slices.ContainsFunc(c.Faults, func(ft fabric.Fault) bool { return ft.Storm != "" }):
+		return errStorm
+	case !c.ForV1Model():
+		return errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
+	case slices.ContainsFunc(c.Traffic, func(w workload.Spec) bool { return w.Collective != nil || w.Job != nil }):
+		return errors.New("collectives and jobs are for virtual time: hosts here start every flow at its own time, and do not wait for other flows")
+	case c.Open():
+		return errors.New("measure and warmup are for virtual time: give the parts of traffic their own ends")
+	}
+	return nil
+}
+
 // one runs one case with one seed on a new network.
 func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local.Plan, seed uint64, o Options) (run *result.Run, err error) {
 	program, err := local.Build(s.Loaded(), s.Net(), plan.Kind, plan.Scale)
@@ -116,6 +151,11 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, n.down()) }()
+	if o.Built != nil {
+		if err := o.Built(lab); err != nil {
+			return nil, err
+		}
+	}
 	w, err := openWatch(plan)
 	if err != nil {
 		return nil, err
@@ -128,17 +168,17 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	}
 	w.settle(ctx)
 	now := time.Now()
-	machine := conditions{kind: plan.Kind, took: now.Sub(begun), waited: n.waited(), set: clockSetBy(begun, now, now.Sub(begun))}
+	machine := conditions{kind: plan.Kind, carried: n.carried(), took: now.Sub(begun), waited: n.waited(), set: clockSetBy(begun, now, now.Sub(begun))}
 	for who, waited := range before {
 		machine.waited[who] = max(machine.waited[who]-waited, 0) // negative if the switch was restarted
 	}
 	if err := w.stop(); err != nil {
 		return nil, err
 	}
-	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: flows, reports: reports, watch: w}
+	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: flows, reports: reports, watch: w, judged: s.Judges}
 	run = c.run()
 	run.Profile, run.Arm, run.Point, run.Seed = s.Label, s.Arm, s.Point, seed
-	run.Lines = n.lines.done()
+	run.Lines, run.Watched = n.lines.done(), n.watched
 	run.Remarks = machine.remarks(&run.Summary)
 	run.Cut = slices.ContainsFunc(run.Flows, func(f result.Flow) bool { return f.FCTNS == 0 && !s.Endless(f.Part) })
 	if ctx.Err() != nil {
@@ -151,25 +191,47 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	for name, sum := range sums(program.Manifest, run.Registers) {
 		run.Summary.Scheme[name] = sum
 	}
+	run.Summary.Scheme[result.MarkedPackets] = result.Marked(run.Raw)
+	for _, l := range run.Lines {
+		if strings.HasSuffix(l.Name, " egress") && len(l.V) > 0 {
+			run.Summary.MaxQueue = max(run.Summary.MaxQueue, int64(slices.Max(l.V)))
+		}
+	}
+	run.Metrics, run.Steady, run.Links = result.Measure(&result.Observed{
+		Topology: s.Net(), Results: run.Raw, Judged: s.Judges, Parts: len(s.Traffic),
+		Waves: func(part int) bool {
+			return part >= 1 && part <= len(s.Traffic) && (s.Traffic[part-1].Incast != nil || s.Traffic[part-1].Burst != nil)
+		},
+		Until: vtime.Never, MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Scheme: run.Summary.Scheme,
+		LastHop: scenario.LastHop(s.Net(), run.Registers),
+	})
 	return run, nil
 }
 
 // network is a running network with its controller.
 type network struct {
 	Network
-	lab   *local.Lab
-	stop  context.CancelFunc // of the keeper
-	done  chan struct{}
-	lines lines
+	lab    *local.Lab
+	stop   context.CancelFunc // of the keeper
+	done   chan struct{}
+	lines  lines
+	script *script // Mininet's; nil: none
+	// watched are the registers that the scenario watches, over time.
+	mu      sync.Mutex
+	watched []result.Line
 }
 
 // up builds the network and starts a controller that establishes and keeps the
 // switches' desired state.
 func up(ctx context.Context, lab *local.Lab, o Options) (*network, error) {
+	if o.Mininet {
+		return upMininet(ctx, lab, o)
+	}
 	recirculation, pps := lab.RecirculationPort()
 	nn, err := netns.Up(ctx, netns.Config{
 		Name: o.Name, Plan: lab.Plan, QueuePackets: lab.QueuePackets(), Recirculation: recirculation, RecirculationPPS: pps,
 		Program: func(s *local.Switch) (string, []string, error) { return lab.Command(s, netns.Dir(o.Name)) },
+		Relay:   lab.RelayCommand,
 	})
 	if err != nil {
 		return nil, err
@@ -220,6 +282,9 @@ func (n *network) down() error {
 	if n.Fabric != nil {
 		n.Fabric.Close()
 	}
+	if n.script != nil {
+		return n.script.end(n.Network.Network)
+	}
 	return n.Network.Down()
 }
 
@@ -240,8 +305,12 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 		}
 	}()
 	for _, h := range n.lab.Plan.Hosts {
-		err := netns.Within(netns.Namespace(o.Name, h.Name), func() error {
-			p, err := wire.Open(local.HostInterface)
+		within, iface := func(do func() error) error { return netns.Within(netns.Namespace(o.Name, h.Name), do) }, local.HostInterface
+		if n.script != nil {
+			within, iface = func(do func() error) error { return n.WithinProcess(h.Name, do) }, h.Name+"-"+local.HostInterface
+		}
+		err := within(func() error {
+			p, err := wire.Open(iface)
 			if err == nil {
 				ports = append(ports, p)
 			}
@@ -252,6 +321,16 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 		}
 	}
 	epoch := time.Now().Add(beforeStart)
+	if len(s.Faults) > 0 {
+		faults, err := Faults(s.Net(), s.Faults, epoch, n.lab.Plan.Scale)
+		if err == nil {
+			_, err = relay.Ask(netns.Control(o.Name), relay.Request{Faults: faults})
+		}
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	defer netns.RunAhead()()
 	w.start()
 	limit := time.Duration(s.Until.Nanoseconds())*time.Duration(n.lab.Plan.Scale) + beforeStart + afterEnd
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -262,7 +341,7 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 	}
 	sampling, stopSampling := context.WithCancel(ctx)
 	var sampler sync.WaitGroup
-	sampler.Go(func() { n.sample(sampling, epoch) })
+	sampler.Go(func() { n.sample(sampling, epoch, s) })
 	reports, errs := make([]*wire.Report, len(ports)), make([]error, len(ports))
 	var hosts sync.WaitGroup
 	var unfinished atomic.Int64
@@ -291,44 +370,81 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 	return reports, epoch, errors.Join(errs...)
 }
 
-// sampleEvery is the interval, in wall time, of reading queue lengths.
+// sampleEvery is the interval, in wall time, of reading queue lengths of a scenario
+// without sample.
 const sampleEvery = 100 * time.Millisecond
 
 // queueRegisters are the names of arrays of queue lengths by port and priority.
 var queueRegisters = []string{"egress_qlen", "ingress_qlen"}
 
-// sample reads queue lengths from all switches while traffic runs. It ignores
+// sample reads queue lengths, and the registers that the case watches, from all
+// switches while traffic runs. It ignores
 // errors: the next reading tries again.
-func (n *network) sample(ctx context.Context, epoch time.Time) {
+func (n *network) sample(ctx context.Context, epoch time.Time, c *scenario.Case) {
 	n.lines = lines{t: n.lab.Plan.Topology, byKey: make(map[lineKey]*result.Line)}
-	var names []string
+	scale := time.Duration(n.lab.Plan.Scale)
+	var queues, watched []string
 	for _, r := range n.lab.Program.Manifest.Registers {
 		if slices.Contains(queueRegisters, r.Name) {
-			names = append(names, r.Name)
+			queues = append(queues, r.Name)
+		}
+		if slices.Contains(c.Watch.Registers, r.Name) {
+			watched = append(watched, r.Name)
 		}
 	}
-	if len(names) == 0 {
-		return
-	}
-	tick := time.NewTicker(sampleEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	read := func(names []string, add func(switchName string, at time.Duration, a register.Array)) {
 		n.Fabric.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
 			for _, name := range names {
 				a, err := s.ReadRegister(ctx, name)
 				if err != nil {
 					return err
 				}
-				n.lines.add(s.Name(), name, time.Since(epoch)/time.Duration(n.lab.Plan.Scale), a)
+				add(s.Name(), time.Since(epoch)/scale, a)
 			}
 			return nil
 		})
 	}
+	var readers sync.WaitGroup
+	every := func(d time.Duration, names []string, add func(string, time.Duration, register.Array)) {
+		if d <= 0 || len(names) == 0 {
+			return
+		}
+		readers.Go(func() {
+			for next := epoch.Add(d); ; next = next.Add(d) {
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(time.Until(next)):
+				}
+				read(names, add)
+			}
+		})
+	}
+	sample := time.Duration(c.Sample.Nanoseconds()) * scale
+	if sample == 0 {
+		sample = sampleEvery
+	}
+	every(sample, queues, func(name string, at time.Duration, a register.Array) {
+		n.lines.add(name, a.Name, at, a)
+	})
+	every(time.Duration(c.Watch.Every.Nanoseconds())*scale, watched, func(name string, at time.Duration, a register.Array) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.watched = result.Watch(n.watched, name, a.Name, a.Unit, at.Nanoseconds(), a.Values)
+	})
+	readers.Wait()
+}
+
+// carried returns what the relay of the links has done, or nil without one.
+func (n *network) carried() *relay.Stats {
+	if len(n.lab.Plan.Cables) == 0 {
+		return nil
+	}
+	s, err := relay.Ask(netns.Control(n.Name), relay.Request{})
+	if err != nil {
+		s.Error = err.Error()
+	}
+	return &s
 }
 
 // waited returns how long each switch, and this process with the hosts, has

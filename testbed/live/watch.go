@@ -28,6 +28,7 @@ type watch struct {
 	entered uint64  // packets of the lossless class from hosts to switches
 	left    uint64  // and from switches to hosts
 	kept    []int64 // by node: packets received less packets sent
+	hops    uint64  // packets that came to switches
 	errs    []error
 }
 
@@ -37,6 +38,8 @@ type tap struct {
 	here   topo.End // the switch
 	there  topo.End // the other end, a switch or a host
 	host   bool     // the other end is a host
+	// delay is how long a frame that is seen when it is sent takes to the other end.
+	delay time.Duration
 }
 
 // pauseFrame is a captured PAUSE or RESUME.
@@ -73,6 +76,9 @@ func openWatch(p *local.Plan) (*watch, error) {
 				socket: socket, here: topo.End{Node: s.Node, Port: port.Number},
 				there: topo.End{Node: other.Peer, Port: other.PeerPort}, host: isHost,
 			})
+			if len(p.Cables) > 0 {
+				w.taps[len(w.taps)-1].delay = p.Cables[other.Link].Delay
+			}
 		}
 	}
 	return w, nil
@@ -141,12 +147,12 @@ func (w *watch) close() {
 
 // see counts a frame.
 func (w *watch) see(t *tap, c netns.Captured) {
-	from, to := t.there, t.here
+	from, to, arrives := t.there, t.here, c.Time
 	if c.Out {
-		from, to = to, from
+		from, to, arrives = to, from, c.Time.Add(t.delay)
 	}
 	if p := packet.AsPFC(c.Data); p != nil {
-		f := pauseFrame{at: c.Time, from: from, to: to}
+		f := pauseFrame{at: arrives, from: from, to: to}
 		for class := range f.classes {
 			f.classes[class] = -1
 			if p.Enabled()&(1<<class) != 0 {
@@ -166,7 +172,7 @@ func (w *watch) see(t *tap, c netns.Captured) {
 		if m := packet.AsCNM(eth.Payload()); m != nil && m.Kind() == packet.KindWarning {
 			w.mu.Lock()
 			origin, _ := m.Origin()
-			w.warns = append(w.warns, warning{c.Time, from, origin, m.Active()})
+			w.warns = append(w.warns, warning{arrives, from, origin, m.Active()})
 			w.mu.Unlock()
 		}
 		return
@@ -176,6 +182,9 @@ func (w *watch) see(t *tap, c netns.Captured) {
 		defer w.mu.Unlock()
 		w.kept[from.Node]--
 		w.kept[to.Node]++
+		if !t.host || !c.Out {
+			w.hops++
+		}
 		switch {
 		case !t.host:
 		case c.Out:

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -33,34 +34,10 @@ type Lab struct {
 	Pauseless, SimpleSwitch string
 }
 
-// Build compiles a profile for a network, a kind of switch and a scale, by which
-// defaults are slower (manifest.Network.Scale). Programs of slower networks count
-// µs: in 32 bits of ns, a timer holds 1 s. For BMv2, which counts in µs and packets
-// and has no PFC, it changes the profile's units and lets the program emulate PFC.
-// It returns the errors of the profile and of the compiler.
+// Build compiles a profile for a network, a kind of switch and a scale, as program.Slow
+// changes it. It returns the errors of the profile and of the compiler.
 func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.Program, error) {
-	program.Fit(p, t)
-	if scale > 1 {
-		p.Network.Scale, p.Units.Time = scale, manifest.Microseconds
-	}
-	fits := p.Check()
-	if kind == BMv2 {
-		p.Units = manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets}
-		if p.Choice("pfc") == "native" {
-			p.Choose("pfc", "emulated")
-			p.Choose("thresholds", "static") // those of emulated PFC
-		}
-	}
-	if _, given := p.Set[recirculationRate]; !given && scale > 1 && t.Switch.Recirculation.Rate > 0 && p.Choice("rlb") != "off" {
-		if p.Set == nil {
-			p.Set = make(map[string]string)
-		}
-		p.Set[recirculationRate] = (t.Switch.Recirculation.Rate / vtime.Rate(scale)).String()
-	}
-	if err := p.Check(); err != nil {
-		if kind == BMv2 && fits == nil {
-			err = fmt.Errorf("BMv2 cannot run profile %s, the softswitch can (--switch softswitch). On BMv2 a program counts µs and packets and emulates PFC: %w", p.Name, err)
-		}
+	if err := program.Slow(p, t, kind == BMv2, scale); err != nil {
 		return nil, err
 	}
 	return program.Build(p)
@@ -135,16 +112,22 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 	return l.Pauseless, []string{"switch", "--config", file}, nil
 }
 
+// RelayCommand returns the program and arguments that carry the cables of a file.
+func (l *Lab) RelayCommand(file string) (string, []string, error) {
+	return l.Pauseless, []string{"deploy", "relay", file}, nil
+}
+
 func (l *Lab) deviceID(s *Switch) uint64 { return l.Plan.Topology.Nodes[s.Node].DeviceID }
 
 // QueuePackets returns how many packets of ReferencePacket a switch's buffer
 // holds. Each of BMv2's queues has this depth, since they share no buffer.
 func (l *Lab) QueuePackets() int { return int(l.Plan.Topology.Switch.Buffer / ReferencePacket) }
 
-// RecirculationPort returns the recirculation port, or 0, and its rate in packets
-// of ReferencePacket per second.
+// RecirculationPort returns the recirculation port, or 0, and its rate in packets per
+// second: of the hosts' longest or, if they are not known, of ReferencePacket.
 func (l *Lab) RecirculationPort() (port int, pps int64) {
-	return l.Program.Manifest.RecirculationPort, packetsPerSecond(l.recirculation().Rate)
+	length := cmp.Or(int64(l.Plan.longest), int64(ReferencePacket/vtime.Byte))
+	return l.Program.Manifest.RecirculationPort, max(1, int64(l.recirculation().Rate)/8/length)
 }
 
 func (l *Lab) recirculation() topo.Recirculation {

@@ -126,7 +126,7 @@ func TestEntriesFollowTheScale(t *testing.T) {
 
 // The error about what deploy has changed for BMv2 says so, and what to do.
 func TestProgramsThatBMv2CannotRun(t *testing.T) {
-	for profile, want := range map[string]string{"hpcc": "int needs depth: cells80", "conweave": "conweave with pfc: emulated", "pcn": "pcn with pfc: emulated"} {
+	for profile, want := range map[string]string{"hpcc": "int needs depth: cells80", "conweave": "conweave with pfc: emulated"} {
 		p, err := gen.Builtin(profile)
 		if err != nil {
 			t.Fatal(err)

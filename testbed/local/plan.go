@@ -8,12 +8,16 @@ package local
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/relay"
 )
 
 // Kind is the program of the switches.
@@ -36,7 +40,7 @@ func (k Kind) PacketRate() int {
 
 // ReferencePacket is the packet size that converts packets per second to bits
 // per second.
-const ReferencePacket = 1000 * vtime.Byte
+const ReferencePacket = program.ReferencePacket
 
 // Options are the parameters of a plan.
 type Options struct {
@@ -48,11 +52,22 @@ type Options struct {
 	// each further switch has the next. Zero means 9559 and 9090. The port of a
 	// softswitch's metrics is that of P4Runtime plus metricsAbove.
 	GRPC, Thrift int
+	// Free takes free ports of loopback instead of GRPC and Thrift.
+	Free bool
 	// Packet is the length in bytes of the longest packet of hosts, after the Ethernet
 	// header; zero if it is not known.
 	Packet int
 	// Prefix is the prefix of the names of the switches' interfaces.
 	Prefix string
+	// Direct makes links of one veth pair, which have this machine's delays and no
+	// rate of their own. Otherwise a relay gives links the scaled topology's delay,
+	// rate and loss.
+	Direct bool
+	// Overhead is the number of bytes that a frame takes on a link besides its own.
+	Overhead int
+	// Frame is the number of bytes that the hosts' longest frame takes on a link. BMv2's
+	// queues, which count packets, have the rate of such packets; zero: of ReferencePacket.
+	Frame int
 }
 
 // Plan is a network to be built.
@@ -70,6 +85,11 @@ type Plan struct {
 	HostMTU  int
 	Switches []Switch
 	Hosts    []Host
+	// Cables are the links that a relay carries, by Topology.Links; none if links are
+	// veth pairs alone.
+	Cables []relay.Cable
+
+	longest int // length in bytes of the hosts' longest frame; zero if it is not known
 }
 
 // Switch is a switch to be started.
@@ -90,6 +110,8 @@ type Port struct {
 	PPS       int64 // of ReferencePacket
 	Rate      vtime.Rate
 	Peer      string // interface at the other end if it is a switch's, or empty
+	// Relay is the relay's interface at the other end of the veth pair, or empty.
+	Relay string
 }
 
 // Host is a host to be made.
@@ -99,6 +121,9 @@ type Host struct {
 	Addr   netip.Prefix // with a prefix that contains all hosts
 	MAC    packet.MAC
 	Switch string // the switch's interface of its link
+	// Relay is the relay's interface at the other end of the host's veth pair; if it is
+	// empty, the switch's is.
+	Relay string
 }
 
 // metricsAbove is how far the TCP ports of metrics are above those of P4Runtime.
@@ -138,13 +163,19 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 	if o.Packet > p.HostMTU {
 		return nil, fmt.Errorf("hosts send packets of up to %d bytes, and switch.mtu of the network is %d: lower hosts.mtu, or raise switch.mtu", o.Packet, p.HostMTU)
 	}
-	if err := p.scale(o.PacketRate); err != nil {
+	scale, err := program.Scale(t, o.PacketRate)
+	if err != nil {
 		return nil, err
 	}
+	p.Scale, p.Scaled = scale, slow(t, scale)
 	for _, i := range given.Switches() {
 		n := &given.Nodes[i]
 		s := Switch{Node: i, Name: n.Name, GRPC: fmt.Sprintf("127.0.0.1:%d", o.GRPC+len(p.Switches))}
-		if o.Kind == BMv2 {
+		if o.Free {
+			if err := o.free(&s); err != nil {
+				return nil, err
+			}
+		} else if o.Kind == BMv2 {
 			s.Thrift = fmt.Sprintf("127.0.0.1:%d", o.Thrift+len(p.Switches))
 		} else {
 			s.Metrics = fmt.Sprintf("127.0.0.1:%d", o.GRPC+metricsAbove+len(p.Switches))
@@ -152,9 +183,14 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 		n.Address = s.GRPC
 		for j, port := range n.Ports {
 			rate := p.Scaled.Links[port.Link].Rate
-			sp := Port{Number: j + 1, Interface: o.iface(n.Name, j+1), Rate: rate, PPS: packetsPerSecond(rate)}
-			if len(sp.Interface) > maxInterface {
-				return nil, fmt.Errorf("interface %s would have more than the %d letters that Linux allows: give switch %s a shorter name", sp.Interface, maxInterface, n.Name)
+			sp := Port{Number: j + 1, Interface: o.iface(n.Name, j+1), Rate: rate, PPS: max(1, int64(rate)/8/int64(cmp.Or(o.Frame, int(ReferencePacket/vtime.Byte))))}
+			longest := sp.Interface
+			if !o.Direct {
+				sp.Relay = sp.Interface + relayEnd
+				longest = sp.Relay
+			}
+			if len(longest) > maxInterface {
+				return nil, fmt.Errorf("interface %s would have more than the %d letters that Linux allows: give switch %s a shorter name", longest, maxInterface, n.Name)
 			}
 			if peer := &given.Nodes[port.Peer]; peer.Kind == topo.Switch {
 				sp.Peer = o.iface(peer.Name, port.PeerPort)
@@ -166,39 +202,64 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 	for _, i := range given.Hosts() {
 		n := &given.Nodes[i]
 		up := n.Ports[0]
-		p.Hosts = append(p.Hosts, Host{
+		h := Host{
 			Node: i, Name: n.Name, Addr: netip.PrefixFrom(n.IP, 8), MAC: n.MAC,
 			Switch: o.iface(given.Nodes[up.Peer].Name, up.PeerPort),
-		})
+		}
+		if !o.Direct {
+			h.Relay = h.Switch + hostEnd
+		}
+		p.Hosts = append(p.Hosts, h)
+	}
+	if o.Frame > 0 {
+		p.longest = o.Frame - o.Overhead
+	}
+	if !o.Direct {
+		p.cables(o)
 	}
 	return p, nil
 }
 
-func (o Options) iface(node string, port int) string {
-	return fmt.Sprintf("%s%s-eth%d", o.Prefix, node, port)
+// Suffixes of the names of a relay's interfaces: to a switch, and to a host.
+const (
+	relayEnd = "r"
+	hostEnd  = "h"
+)
+
+// cables plans what the relay carries.
+func (p *Plan) cables(o Options) {
+	for i := range p.Scaled.Links {
+		l := &p.Scaled.Links[i]
+		c := relay.Cable{Delay: time.Duration(l.Delay.Nanoseconds()), Rate: int64(l.Rate), Overhead: o.Overhead, Loss: l.Loss}
+		for k, end := range []topo.End{l.A, l.B} {
+			c.Interfaces[k] = o.iface(p.Topology.Nodes[end.Node].Name, end.Port) + relayEnd
+			if n := &p.Topology.Nodes[end.Node]; n.Kind == topo.Host {
+				up := n.Ports[end.Port-1]
+				c.Interfaces[k] = o.iface(p.Topology.Nodes[up.Peer].Name, up.PeerPort) + hostEnd
+			}
+		}
+		p.Cables = append(p.Cables, c)
+	}
 }
 
-// scale sets Scale and Scaled so that the slowest host link carries pps packets
-// per second.
-func (p *Plan) scale(pps int) error {
-	t := p.Topology
-	slowest := vtime.Rate(0)
-	for _, i := range t.Hosts() {
-		r := t.Links[t.Nodes[i].Ports[0].Link].Rate
-		if slowest == 0 || r < slowest {
-			slowest = r
+// free gives a switch free ports.
+func (o Options) free(s *Switch) error {
+	for _, addr := range []*string{&s.GRPC, &s.Thrift} {
+		if o.Kind != BMv2 && addr == &s.Thrift {
+			continue
 		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("no free port on loopback for switch %s: %w", s.Name, err)
+		}
+		*addr = l.Addr().String()
+		l.Close()
 	}
-	want := vtime.Rate(pps) * 8 * vtime.Rate(ReferencePacket/vtime.Byte)
-	if pps < 1 {
-		return fmt.Errorf("%d packets/s are too few: give at least 1", pps)
-	}
-	if want > slowest {
-		return fmt.Errorf("%d packets/s of %v are more than the %v of a host's link: there is nothing to scale", pps, ReferencePacket, slowest)
-	}
-	p.Scale = max(1, int64(slowest/want))
-	p.Scaled = slow(t, p.Scale)
 	return nil
+}
+
+func (o Options) iface(node string, port int) string {
+	return fmt.Sprintf("%s%s-eth%d", o.Prefix, node, port)
 }
 
 // slow returns a copy of a network with rates divided and delays multiplied by
@@ -221,6 +282,10 @@ func packetsPerSecond(r vtime.Rate) int64 {
 // ScaleText describes the scale in a sentence.
 func (p *Plan) ScaleText() string {
 	l := p.Topology.Links[p.Topology.Nodes[p.Hosts[0].Node].Ports[0].Link]
-	return fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v); links have this machine's delays, and programs compute with %[7]v for %[6]v",
-		p.Scale, l.Rate, p.Scaled.Links[l.ID].Rate, packetsPerSecond(p.Scaled.Links[l.ID].Rate), ReferencePacket, l.Delay, p.Scaled.Links[l.ID].Delay)
+	text := fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v)",
+		p.Scale, l.Rate, p.Scaled.Links[l.ID].Rate, packetsPerSecond(p.Scaled.Links[l.ID].Rate), ReferencePacket)
+	if p.Cables == nil {
+		return text + fmt.Sprintf("; links have this machine's delays, and programs compute with %v for %v", p.Scaled.Links[l.ID].Delay, l.Delay)
+	}
+	return text + fmt.Sprintf("; a delay of %v is %v", l.Delay, p.Scaled.Links[l.ID].Delay)
 }

@@ -36,8 +36,50 @@ func TestEverythingIsScaledByOneNumber(t *testing.T) {
 			t.Errorf("link %d: %v, %v", i, l.Rate, l.Delay)
 		}
 	}
-	if want := "everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB); links have this machine's delays, and programs compute with 10ms for 2us"; p.ScaleText() != want {
+	if want := "everything runs 5000 times slower than in the topology: 40Gbps are 8Mbps here (1000 packets/s of 1KB); a delay of 2us is 10ms"; p.ScaleText() != want {
 		t.Errorf("got %s", p.ScaleText())
+	}
+	direct, err := local.New(net, local.Options{Kind: local.BMv2, Direct: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "links have this machine's delays, and programs compute with 10ms for 2us"; !strings.HasSuffix(direct.ScaleText(), want) || direct.Cables != nil {
+		t.Errorf("got %s", direct.ScaleText())
+	}
+}
+
+// The relay carries every link of the topology, between its own interfaces.
+func TestCables(t *testing.T) {
+	net := parse(t, pair)
+	p, err := local.New(net, local.Options{Kind: local.BMv2, Prefix: "x", Overhead: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Cables) != len(net.Links) {
+		t.Fatalf("%d cables for %d links", len(p.Cables), len(net.Links))
+	}
+	ends := make(map[string]bool)
+	for i, c := range p.Cables {
+		l := p.Scaled.Links[i]
+		if c.Delay.Nanoseconds() != l.Delay.Nanoseconds() || c.Rate != int64(l.Rate) || c.Overhead != 24 {
+			t.Errorf("cable %d is %+v, its link %+v", i, c, l)
+		}
+		ends[c.Interfaces[0]], ends[c.Interfaces[1]] = true, true
+	}
+	for _, s := range p.Switches {
+		for _, port := range s.Ports {
+			if port.Relay != port.Interface+"r" || !ends[port.Relay] {
+				t.Errorf("no cable ends at %s", port.Relay)
+			}
+		}
+	}
+	for _, h := range p.Hosts {
+		if h.Relay != h.Switch+"h" || !ends[h.Relay] {
+			t.Errorf("no cable ends at %s", h.Relay)
+		}
+	}
+	if want := 2 * len(net.Links); len(ends) != want {
+		t.Errorf("cables have %d ends, want %d", len(ends), want)
 	}
 }
 

@@ -7,13 +7,16 @@ package mininet
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/relay"
 )
 
 //go:embed script.py.tmpl
@@ -38,6 +41,9 @@ type Config struct {
 	// switches; Pauseless is the program that sets BMv2's queues.
 	Apply     []string
 	Pauseless string
+	// Relay is the command line of the process that carries the plan's cables; its last
+	// word is the file that describes them, which the script writes.
+	Relay []string
 	// RunDir is the script's directory for its journal and logs. The journal has
 	// package netns's format, so that netns.Down removes the network.
 	RunDir string
@@ -69,8 +75,18 @@ func Script(c Config) ([]byte, error) {
 		Links    []linkLine
 		MTU      int // of interfaces of switches
 		HostMTU  int
+		Cables   string // the file for the relay
 	}{Config: c, Scale: c.Plan.ScaleText(), MTU: c.Plan.SwitchMTU(), HostMTU: c.Plan.HostMTU}
 	t := c.Plan.Topology
+	if len(c.Plan.Cables) > 0 {
+		file, err := json.Marshal(relay.Config{Cables: c.Plan.Cables, Control: path.Join(c.RunDir, "relay.sock")})
+		if err != nil {
+			return nil, err
+		}
+		data.Cables = string(file)
+	} else {
+		data.Relay = nil
+	}
 	for i := range c.Plan.Switches {
 		s := &c.Plan.Switches[i]
 		command, err := c.Command(s)

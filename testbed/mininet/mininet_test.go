@@ -15,13 +15,13 @@ import (
 	"github.com/pauseless/pauseless/testbed/mininet"
 )
 
-func script(t *testing.T) []byte {
+func script(t *testing.T, direct bool) []byte {
 	t.Helper()
 	net, err := topo.Parse("t.yaml", []byte("leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := local.New(net, local.Options{Kind: local.BMv2})
+	plan, err := local.New(net, local.Options{Kind: local.BMv2, Direct: direct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +30,7 @@ func script(t *testing.T) []byte {
 		Command: func(s *local.Switch) ([]string, error) {
 			return []string{"simple_switch_grpc", "--name", s.Name, `a "quoted" \ word`}, nil
 		},
+		Relay:     []string{"pauseless", "deploy", "relay", "/run/pauseless/small/relay.json"},
 		Apply:     []string{"pauseless", "ctl", "apply", "small.yaml"},
 		Pauseless: "pauseless", Recirculation: 509, RecirculationPPS: 25_000,
 	})
@@ -39,15 +40,20 @@ func script(t *testing.T) []byte {
 	return text
 }
 
-func TestScriptReadsAsExpected(t *testing.T) { golden.Check(t, "testdata/small.py", script(t)) }
+func TestScriptReadsAsExpected(t *testing.T) {
+	golden.Check(t, "testdata/small.py", script(t, true))
+	golden.Check(t, "testdata/relay.py", script(t, false))
+}
 
 func TestScriptIsPython(t *testing.T) {
 	python := need.Tool(t, "", "python3")
-	file := filepath.Join(t.TempDir(), "small.py")
-	if err := os.WriteFile(file, script(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(python, "-m", "py_compile", file).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for _, direct := range []bool{true, false} {
+		file := filepath.Join(t.TempDir(), "small.py")
+		if err := os.WriteFile(file, script(t, direct), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(python, "-m", "py_compile", file).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 	}
 }

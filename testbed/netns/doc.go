@@ -38,5 +38,8 @@ func CheckName(name string) error {
 // Dir returns the directory of a network's journal and logs.
 func Dir(name string) string { return filepath.Join(RunDir, name) }
 
+// Control returns the control socket of the relay of a network's links.
+func Control(name string) string { return filepath.Join(Dir(name), "relay.sock") }
+
 // Namespace returns the name of a host's network namespace.
 func Namespace(network, host string) string { return network + "-" + host }

@@ -3,6 +3,7 @@
 package netns
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -36,13 +37,17 @@ var Possible = sync.OnceValue(func() error {
 
 // Within runs do on a thread in a network namespace, and returns its error.
 func Within(namespace string, do func() error) error {
+	return within(func() (vnetns.NsHandle, error) { return vnetns.GetFromName(namespace) }, namespace, do)
+}
+
+func within(find func() (vnetns.NsHandle, error), namespace string, do func() error) error {
 	errs := make(chan error, 1)
 	go func() {
 		// The thread stays locked and so ends with the goroutine: no other
 		// goroutine runs in this namespace.
 		runtime.LockOSThread()
 		errs <- func() error {
-			h, err := vnetns.GetFromName(namespace)
+			h, err := find()
 			if err != nil {
 				return fmt.Errorf("namespace %s: %w", namespace, err)
 			}
@@ -88,7 +93,7 @@ func quietIPv6(iface string) {
 	os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", iface, "disable_ipv6"), []byte("1"), 0o644)
 }
 
-// joinSwitches makes a veth pair between two switches.
+// joinSwitches makes a veth pair between two switches, or a switch and a relay.
 func joinSwitches(a, b string, mtu int) error {
 	if err := checkFree(a); err != nil {
 		return err
@@ -157,11 +162,12 @@ func AwaitCarrier(name string) error {
 	}
 }
 
-// joinHost makes a veth pair from a switch's interface to eth0 of a host's
+// joinHost makes a veth pair from a switch's or relay's interface to eth0 of a host's
 // namespace, and sets the host's addresses. Switches do not support ARP, so each
 // host has permanent neighbour entries for all others.
 func joinHost(namespace string, h local.Host, plan *local.Plan) error {
-	if err := checkFree(h.Switch); err != nil {
+	end := cmp.Or(h.Relay, h.Switch)
+	if err := checkFree(end); err != nil {
 		return err
 	}
 	ns, err := vnetns.GetFromName(namespace)
@@ -170,13 +176,13 @@ func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 	}
 	defer ns.Close()
 	v := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: h.Switch, MTU: plan.SwitchMTU()},
+		LinkAttrs: netlink.LinkAttrs{Name: end, MTU: plan.SwitchMTU()},
 		PeerName:  local.HostInterface, PeerMTU: uint32(plan.HostMTU), PeerHardwareAddr: net.HardwareAddr(h.MAC[:]), PeerNamespace: netlink.NsFd(ns),
 	}
 	if err := netlink.LinkAdd(v); err != nil {
-		return fmt.Errorf("veth pair %s–%s: %w", h.Switch, h.Name, err)
+		return fmt.Errorf("veth pair %s–%s: %w", end, h.Name, err)
 	}
-	if err := upForSwitch(h.Switch); err != nil {
+	if err := upForSwitch(end); err != nil {
 		return err
 	}
 	return Within(namespace, func() error {
@@ -202,15 +208,15 @@ func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 				return fmt.Errorf("neighbour %s of %s: %w", other.Name, h.Name, err)
 			}
 		}
-		return dropRoCE()
+		return DropRoCE()
 	})
 }
 
-// dropRoCE makes a host's kernel drop RoCEv2 packets, which it would otherwise
+// DropRoCE makes a host's kernel drop RoCEv2 packets, which it would otherwise
 // answer with ICMP port unreachable while no host runs. `pauseless host` receives
 // them on a packet socket all the same. The rules must precede the one for local
 // addresses, which has preference 0.
-func dropRoCE() error {
+func DropRoCE() error {
 	local := netlink.NewRule()
 	local.Family, local.Priority, local.Table = netlink.FAMILY_V4, 2, unix.RT_TABLE_LOCAL
 	err := netlink.RuleAdd(local)

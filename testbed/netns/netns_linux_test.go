@@ -25,6 +25,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/relay"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -49,6 +50,14 @@ func TestMain(m *testing.M) {
 			conn.Close()
 		}
 	}
+	if file := os.Getenv("TEST_RELAY"); file != "" {
+		c, err := relay.ReadConfig(file)
+		if err == nil {
+			err = relay.Run(context.Background(), c)
+		}
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	if name := os.Getenv("TEST_BUILDER"); name != "" {
 		RunDir = os.Getenv("TEST_RUNDIR")
 		c, err := config(name)
@@ -63,7 +72,30 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	sweep()
 	os.Exit(m.Run())
+}
+
+// sweep removes what tests left that were killed.
+func sweep() {
+	if Possible() != nil {
+		return
+	}
+	for _, name := range []string{"zt-a", "zt-b", "zt-c", "zt-d", "zt-r"} {
+		for _, p := range unlisted(name, nil) {
+			p.stop()
+		}
+	}
+	links, _ := netlink.LinkList()
+	for _, l := range links {
+		if strings.HasPrefix(l.Attrs().Name, "zt") {
+			removeLink(l.Attrs().Name)
+		}
+	}
+	spaces, _ := filepath.Glob("/run/netns/zt-*")
+	for _, s := range spaces {
+		removeNamespace(filepath.Base(s))
+	}
 }
 
 const network = `
@@ -75,7 +107,7 @@ func config(name string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	p, err := local.New(t, local.Options{Kind: local.SoftSwitch, GRPC: 21051, Prefix: "zt"})
+	p, err := local.New(t, local.Options{Kind: local.SoftSwitch, GRPC: 21051, Prefix: "zt", Direct: true})
 	if err != nil {
 		return Config{}, err
 	}
@@ -227,6 +259,119 @@ func TestKernelDoesNotAnswerRoCE(t *testing.T) {
 	}
 }
 
+// The relay gives links their delay, and loses what a fault says.
+func TestRelayedLinks(t *testing.T) {
+	needRoot(t)
+	topology, err := topo.Parse("t.yaml", []byte(network))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := local.New(topology, local.Options{Kind: local.SoftSwitch, PacketRate: 1000, Prefix: "zt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Switches = slices.Clone(p.Switches)
+	for i := range p.Switches {
+		p.Switches[i].GRPC, p.Switches[i].Metrics = need.Port(t), ""
+	}
+	n, err := Up(t.Context(), Config{Name: "zt-r", Plan: p,
+		Program: func(s *local.Switch) (string, []string, error) {
+			return "/usr/bin/env", []string{"TEST_BUILDER=", "TEST_SWITCH=" + s.GRPC, os.Args[0]}, nil
+		},
+		Relay: func(file string) (string, []string, error) {
+			return "/usr/bin/env", []string{"TEST_BUILDER=", "TEST_SWITCH=", "TEST_RELAY=" + file, os.Args[0]}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Down()
+	from, err := Open("zt-r-h1", local.HostInterface)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := Open("", p.Hosts[0].Switch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	// Each frame arrives once, in order, and not before the link's delay of 2 us, 5000
+	// times slower, and the time of its bytes at 8 Mb/s.
+	const frames, length = 30, 1000
+	const least = 10*time.Millisecond + length*time.Microsecond
+	var begun [frames + 1]time.Time
+	send := func(i int) {
+		f := make([]byte, length)
+		copy(f, p.Hosts[1].MAC[:])
+		f[12], f[13], f[14] = 0x88, 0xb5, byte(i)
+		begun[i] = time.Now()
+		if err := from.Send(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range frames {
+		send(i)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	next := 0
+	receive := func(until int) {
+		err := to.Each(ctx, func(c Captured) bool {
+			if len(c.Data) != length {
+				return true
+			}
+			if i := int(c.Data[14]); i != next {
+				t.Errorf("frame %d came after frame %d", i, next-1)
+			}
+			if took := c.Time.Sub(begun[next]); took < least {
+				t.Errorf("frame %d took %v, less than its link's %v", next, took, least)
+			}
+			next++
+			return next < until
+		})
+		if err != nil || next < until {
+			t.Fatalf("%d frames came, want %d: %v", next, until, err)
+		}
+	}
+	receive(frames)
+	host := slices.IndexFunc(topology.Links, func(l topo.Link) bool {
+		return l.ID == topology.Nodes[p.Hosts[0].Node].Ports[0].Link
+	})
+	for end := range 2 {
+		if _, err := relay.Ask(Control("zt-r"), relay.Request{Faults: []relay.Fault{{Cable: host, To: end, From: time.Now().Add(-time.Hour), Loss: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		// In one of the two directions the frame is lost.
+		send(next)
+		for {
+			s, err := relay.Ask(Control("zt-r"), relay.Request{})
+			if err != nil || s.Missed > 0 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			if s.Lost+s.Frames >= frames+uint64(end)+1 {
+				if end == 1 && s.Lost != 1 {
+					t.Errorf("%d frames were lost, want 1", s.Lost)
+				}
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatal("the frame was neither carried nor lost")
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if _, err := relay.Ask(Control("zt-r"), relay.Request{Faults: []relay.Fault{{Cable: 1000}}}); err == nil || !strings.Contains(err.Error(), "cable 1000") {
+		t.Errorf("a fault of a cable that is not there: %v", err)
+	}
+	if err := n.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if l := leftovers(t); len(l) > 0 {
+		t.Errorf("left over: %v", l)
+	}
+}
+
 func TestDownAfterACrash(t *testing.T) {
 	needRoot(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // for the builder to be up
@@ -325,21 +470,6 @@ func TestInvalidNames(t *testing.T) {
 	for _, name := range []string{"", "..", "a/b", "A", "-a", strings.Repeat("a", 33)} {
 		if err := Down(name); err == nil || !strings.Contains(err.Error(), "use up to 32 of a-z") {
 			t.Errorf("%q: %v", name, err)
-		}
-	}
-}
-
-// The kernel stamps frames by the wall clock; setting the clock while they wait
-// does not change their times.
-func TestTimeStampsWhenTheClockIsSet(t *testing.T) {
-	now := time.Now()
-	for _, c := range []struct{ ago, want time.Duration }{
-		{3 * time.Millisecond, 3 * time.Millisecond},
-		{time.Hour, 0},  // set forward by an hour since
-		{-time.Hour, 0}, // set back by an hour since
-	} {
-		if got := now.Sub(monotonic(now, now.Round(0).Add(-c.ago))); got != c.want {
-			t.Errorf("a frame stamped %v ago has an age of %v, want %v", c.ago, got, c.want)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Config struct {
 	QueuePackets     int
 	Recirculation    int
 	RecirculationPPS int64
+	Relay            func(file string) (program string, args []string, err error)
 	Progress         func(text string)
 }
 
@@ -43,8 +44,20 @@ func (n *Network) KillSwitch(string) error { return errLinux }
 // Waited returns how long a switch has waited for a processor.
 func (n *Network) Waited(string) time.Duration { return 0 }
 
+// Adopt fails.
+func Adopt(Config) (*Network, error) { return nil, errLinux }
+
+// WithinProcess fails.
+func (n *Network) WithinProcess(string, func() error) error { return errLinux }
+
+// DropRoCE fails.
+func DropRoCE() error { return errLinux }
+
 // AwaitCarrier fails.
 func AwaitCarrier(string) error { return errLinux }
+
+// RunAhead does nothing.
+func RunAhead() (end func()) { return func() {} }
 
 // Waited returns how long a process has waited for a processor.
 func Waited(int) time.Duration { return 0 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	vnetns "github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,7 +62,8 @@ func start(network, name string, ahead bool, j *journal, program string, args ..
 const aheadOf = -10
 
 // startAhead starts a program with a higher priority, since a switch that runs
-// late loses packets. It ignores an error of setpriority.
+// late loses packets: in real time where this is allowed, and with a nice value for
+// other machines. It ignores errors of both.
 func startAhead(cmd *exec.Cmd) error {
 	errs := make(chan error)
 	go func() {
@@ -69,9 +71,35 @@ func startAhead(cmd *exec.Cmd) error {
 		// goroutine.
 		runtime.LockOSThread()
 		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), aheadOf)
+		realTime(0)
 		errs <- cmd.Start()
 	}()
 	return <-errs
+}
+
+// realTime schedules a thread, 0 for the calling one, before all others that are not in
+// real time, in turn with those that are.
+func realTime(tid int) error {
+	return unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
+}
+
+// RunAhead schedules this process like the switches, in real time, until the returned
+// function is called. It does nothing where that is not allowed.
+func RunAhead() (end func()) {
+	each := func(do func(tid int)) {
+		tasks, _ := os.ReadDir("/proc/self/task") // further threads inherit the policy
+		for _, t := range tasks {
+			if tid, err := strconv.Atoi(t.Name()); err == nil {
+				do(tid)
+			}
+		}
+	}
+	each(func(tid int) { realTime(tid) })
+	return func() {
+		each(func(tid int) {
+			unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
+		})
+	}
 }
 
 // Waited returns how long a switch's threads waited for a processor: the
@@ -97,6 +125,42 @@ func Waited(pid int) time.Duration {
 		}
 	}
 	return most
+}
+
+// Adopt returns a network that another program has built with this package's journal:
+// Mininet's script. Its processes are known by their names in the journal.
+func Adopt(c Config) (*Network, error) {
+	objects, err := readJournal(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(Dir(c.Name), "journal"), os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{Config: c, journal: &journal{f}, switches: make(map[string]*process)}
+	for _, o := range objects {
+		if o.kind != "process" {
+			continue
+		}
+		found, err := os.FindProcess(o.pid)
+		if err != nil {
+			return nil, err
+		}
+		p := &process{name: o.name, cmd: &exec.Cmd{Process: found}, done: make(chan struct{})}
+		n.switches[o.name] = p
+	}
+	return n, nil
+}
+
+// WithinProcess is Within for the namespace of a process of the network: a host of
+// Mininet's.
+func (n *Network) WithinProcess(name string, do func() error) error {
+	p := n.switches[name]
+	if p == nil {
+		return fmt.Errorf("network %s has no process %s", n.Name, name)
+	}
+	return within(func() (vnetns.NsHandle, error) { return vnetns.GetFromPid(p.cmd.Process.Pid) }, name, do)
 }
 
 // mark returns the environment variable of every process of a network. It

@@ -5,13 +5,12 @@ package netns
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pauseless/pauseless/testbed/relay"
 )
 
 // Socket sends and receives whole Ethernet frames on one interface, also from
@@ -43,32 +42,11 @@ func Open(namespace, iface string) (s *Socket, err error) {
 }
 
 func openSocket(iface string) (*Socket, error) {
-	i, err := net.InterfaceByName(iface)
+	fd, err := relay.PacketSocket(iface)
 	if err != nil {
-		return nil, fmt.Errorf("interface %s: %w", iface, err)
+		return nil, err
 	}
-	protocol := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
-	// With a protocol the socket would receive from all interfaces until bind;
-	// without one it receives nothing until then.
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		if errors.Is(err, unix.EPERM) {
-			return nil, fmt.Errorf("capturing frames on %s needs root: run this with sudo", iface)
-		}
-		return nil, fmt.Errorf("packet socket: %w", err)
-	}
-	s := &Socket{file: os.NewFile(uintptr(fd), iface), buf: make([]byte, 1<<16)}
-	member := &unix.PacketMreq{Ifindex: int32(i.Index), Type: unix.PACKET_MR_PROMISC}
-	if err := errors.Join(
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20), // beyond net.core.rmem_max
-		unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, member),
-		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: i.Index}),
-	); err != nil {
-		s.file.Close()
-		return nil, fmt.Errorf("packet socket on %s: %w", iface, err)
-	}
-	return s, nil
+	return &Socket{file: os.NewFile(uintptr(fd), iface), buf: make([]byte, 1<<16)}, nil
 }
 
 // Close closes the socket and ends a Read in progress.
@@ -100,43 +78,13 @@ func (s *Socket) Read() (Captured, error) {
 			failed = err
 			return true
 		}
-		c.Data, c.Time = s.buf[:n], kernelTime(s.oob[:oobn])
+		c.Data, c.Time = s.buf[:n], relay.KernelTime(s.oob[:oobn])
 		if ll, ok := from.(*unix.SockaddrLinklayer); ok {
 			c.Out = ll.Pkttype == unix.PACKET_OUTGOING
 		}
 		return true
 	})
 	return c, errors.Join(err, failed)
-}
-
-// kernelTime returns the time stamp in control messages, or the current time if
-// there is none.
-func kernelTime(oob []byte) time.Time {
-	now := time.Now()
-	list, err := unix.ParseSocketControlMessage(oob)
-	if err == nil {
-		for _, m := range list {
-			if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPNS && len(m.Data) >= int(unsafe.Sizeof(unix.Timespec{})) {
-				ts := (*unix.Timespec)(unsafe.Pointer(&m.Data[0]))
-				return monotonic(now, time.Unix(ts.Unix()))
-			}
-		}
-	}
-	return now
-}
-
-// longest is the longest time that a frame waits to be read.
-const longest = time.Minute
-
-// monotonic returns a wall-clock stamp with a monotonic clock reading. If the
-// stamp is in the future or older than longest, the wall clock was set since,
-// and the result is now.
-func monotonic(now, stamp time.Time) time.Time {
-	ago := now.Round(0).Sub(stamp)
-	if ago < 0 || ago > longest {
-		return now
-	}
-	return now.Add(-ago)
 }
 
 // Missed returns how many frames the kernel dropped since the last call.
@@ -146,11 +94,7 @@ func (s *Socket) Missed() int {
 		return 0
 	}
 	n := 0
-	raw.Control(func(fd uintptr) {
-		if stats, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-			n = int(stats.Drops)
-		}
-	})
+	raw.Control(func(fd uintptr) { n = relay.Missed(int(fd)) })
 	return n
 }
 

@@ -5,14 +5,18 @@ package netns
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/pauseless/pauseless/internal/bmv2"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/relay"
 )
 
 // Config describes a network.
@@ -27,6 +31,9 @@ type Config struct {
 	// rate in packets per second.
 	Recirculation    int
 	RecirculationPPS int64
+	// Relay returns the program that carries the plan's cables, as a file describes them,
+	// and its arguments. It is called if there are cables.
+	Relay func(file string) (program string, args []string, err error)
 	// Progress, if set, is called with each step.
 	Progress func(text string)
 }
@@ -36,6 +43,7 @@ type Network struct {
 	Config
 	journal  *journal
 	switches map[string]*process
+	relay    *process // nil: none
 }
 
 // Up builds a network and starts its switches, without P4 programs. If it fails,
@@ -64,6 +72,9 @@ func Up(ctx context.Context, c Config) (_ *Network, err error) {
 	if err := n.links(ctx); err != nil {
 		return nil, err
 	}
+	if err := n.startRelay(ctx); err != nil {
+		return nil, err
+	}
 	for i := range c.Plan.Switches {
 		if err := n.StartSwitch(ctx, c.Plan.Switches[i].Name); err != nil {
 			return nil, err
@@ -82,19 +93,20 @@ func (n *Network) links(ctx context.Context) error {
 		if err := n.make("netns", ns, func() error { return makeNamespace(ns) }); err != nil {
 			return err
 		}
-		if err := n.make("link", h.Switch, func() error { return joinHost(ns, h, n.Plan) }); err != nil {
+		if err := n.make("link", cmp.Or(h.Relay, h.Switch), func() error { return joinHost(ns, h, n.Plan) }); err != nil {
 			return err
 		}
 	}
 	for _, s := range n.Plan.Switches {
 		for _, p := range s.Ports {
-			if p.Peer == "" || p.Peer < p.Interface {
+			other := cmp.Or(p.Relay, p.Peer)
+			if p.Relay == "" && (p.Peer == "" || p.Peer < p.Interface) {
 				continue // to a host, or made at the other end
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := n.make("link", p.Interface, func() error { return joinSwitches(p.Interface, p.Peer, n.Plan.SwitchMTU()) }); err != nil {
+			if err := n.make("link", p.Interface, func() error { return joinSwitches(p.Interface, other, n.Plan.SwitchMTU()) }); err != nil {
 				return err
 			}
 		}
@@ -168,6 +180,47 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 		return n.pace(ctx, s)
 	}
 	return nil
+}
+
+// startRelay starts the process that carries the plan's cables, if there are any, and
+// waits until it does.
+func (n *Network) startRelay(ctx context.Context) error {
+	if len(n.Plan.Cables) == 0 {
+		return nil
+	}
+	file := filepath.Join(Dir(n.Name), "relay.json")
+	text, err := json.Marshal(relay.Config{Cables: n.Plan.Cables, Control: Control(n.Name)})
+	if err != nil {
+		return err
+	}
+	if err := outfile.Write(file, text, 0o644); err != nil {
+		return err
+	}
+	program, args, err := n.Relay(file)
+	if err != nil {
+		return err
+	}
+	p, err := start(n.Name, "relay", true, n.journal, program, args...)
+	if err != nil {
+		return err
+	}
+	n.relay = p
+	for end := time.Now().Add(patience); ; {
+		_, err := relay.Ask(Control(n.Name), relay.Request{})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("the relay of the links ended at once: %v; its log %s ends with\n  %s", p.err, p.log, p.tail())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%w; its log %s ends with\n  %s", err, p.log, p.tail())
+		}
+	}
 }
 
 // checkPort returns an error if a server listens at an address already, which

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/register"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -79,7 +80,7 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, o 
 			return nil, err
 		}
 		for _, r := range sch.Registers {
-			counts := (r.Unit == "packets" || r.Unit == "messages" || r.Unit == "paths") && len(r.Index) == 1 && r.Size <= mostCells
+			counts := counted(r)
 			queue := r.Unit == "bytes" && len(r.Index) > 0 && r.Index[0].Name == "port" && isQueue(r.Name)
 			held := isPausing(r.Name) && len(r.Index) > 0 && r.Index[0].Name == "port"
 			if !counts && !queue && !held {
@@ -99,6 +100,24 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, o 
 	}
 	p.run.Note = p.note(pausing)
 	return p, nil
+}
+
+// counted reports whether the sum of a register's cells says what a scheme does: of
+// packets, messages and paths, of flags, of bytes by port, and a single time.
+func counted(r *schema.Register) bool {
+	const mostOfPorts = 1024
+	byPort := len(r.Index) > 0 && r.Index[0].Name == "port" && r.Size <= mostOfPorts
+	switch r.Unit {
+	case "packets", "messages", "paths":
+		return len(r.Index) == 1 && r.Size <= mostCells
+	case "flag":
+		return byPort
+	case "bytes":
+		return byPort && !isQueue(r.Name)
+	case "us", "ns":
+		return r.Size == 1
+	}
+	return false
 }
 
 // note describes the sources of the recording and what they lack.

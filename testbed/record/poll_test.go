@@ -22,6 +22,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/register"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch/metrics"
@@ -272,5 +273,41 @@ func TestInterfacesCountBytes(t *testing.T) {
 	}
 	if _, err := (&Interfaces{[]string{"l9-eth9"}, root}).Read(t.Context(), 1); err == nil {
 		t.Error("no error for an interface that does not exist")
+	}
+}
+
+// The map of real switches has the registers that carry each scheme.
+func TestRegistersOfSchemesAreOnTheMap(t *testing.T) {
+	for profile, want := range map[string][]string{
+		"rlb-drill": {"warnings_sent", "reroutes", "recirculations"}, "clb": {"clb_qlen"}, "plb": {"sojourn", "pause_seen"},
+		"pcn": {"pause_seen"}, "pbfs": {"postcards", "slot_marked"},
+	} {
+		p, err := gen.Builtin(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := program.ForBMv2(p); err != nil {
+			t.Fatal(err)
+		}
+		prog, err := program.Build(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := schema.New(prog.P4Info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range want {
+			r, err := names.Register(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !counted(r) {
+				t.Errorf("%s of %s is not on the map: %+v", name, profile, r)
+			}
+		}
+		if r, err := names.Register("ingress_qlen"); err != nil || counted(r) {
+			t.Errorf("ingress_qlen of %s is a number of the map, not a queue: %v", profile, err)
+		}
 	}
 }

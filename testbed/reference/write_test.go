@@ -42,7 +42,7 @@ var kinds = []struct {
 		newScenario(), readScenario, "../exp/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
 	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in. " +
 		"The other keys are those of a [scenario](scenario.md). Times, rates and delays are slowed down by one number, which is printed.",
-		newScenario(), readScenario, "../../cmd/pauseless/live.yaml", []string{"name", "network", "topology", "profiles", "arms", "hosts", "traffic", "seeds", "sample", "watch", "until"}},
+		newScenario(), readScenario, "../../cmd/pauseless/live.yaml", []string{"name", "network", "topology", "profiles", "arms", "hosts", "bmv2", "traffic", "seeds", "sample", "watch", "until"}},
 	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`. A `p4app.json` of p4-utils and a `topology.json` of p4lang's tutorials will do instead (docs/tutorials/bmv2-mininet.md).",
 		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, "", nil},
 }

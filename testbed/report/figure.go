@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pauseless/pauseless/testbed/result"
 )
@@ -195,11 +196,58 @@ type Timeline struct {
 		Name string   `json:"name"`
 		V    []number `json:"v"`
 	} `json:"lines"`
-	Rows   []string    `json:"rows"`   // ports that were paused longest
-	Pauses [][4]number `json:"pauses"` // row, class, start, end
+	// Registers are those that the scenario watches, one after the other.
+	Registers []Watched   `json:"registers,omitempty"`
+	Rows      []string    `json:"rows"`   // ports that were paused longest
+	Pauses    [][4]number `json:"pauses"` // row, class, start, end
 	// Paused has link, direction (0: from end A) and paused time of every link
 	// that was paused.
 	Paused [][3]number `json:"paused"`
+}
+
+// Watched is a register over time: for each switch the sum of its cells, or the largest of
+// times. Times are in microseconds.
+type Watched struct {
+	Name  string        `json:"name"`
+	Unit  string        `json:"unit"`
+	T     []number      `json:"t"`
+	Lines []WatchedLine `json:"lines"`
+}
+
+// WatchedLine has the values at a switch.
+type WatchedLine struct {
+	Name string   `json:"name"`
+	V    []number `json:"v"`
+}
+
+// addRegisters adds the watched registers that were not zero all the time.
+func (t *Timeline) addRegisters(r *result.Run, d detail) {
+	for _, l := range r.Watched {
+		if !slices.ContainsFunc(l.V, func(v uint64) bool { return v > 0 }) {
+			continue
+		}
+		name := strings.TrimPrefix(l.Name, l.Node+" ")
+		i := slices.IndexFunc(t.Registers, func(w Watched) bool { return w.Name == name })
+		stride := (len(l.TNS) + d.places - 1) / d.places
+		if i < 0 {
+			i = len(t.Registers)
+			w := Watched{Name: name, Unit: l.Unit}
+			for k := 0; k < len(l.TNS); k += stride {
+				w.T = append(w.T, number(l.TNS[k])/1000)
+			}
+			t.Registers = append(t.Registers, w)
+		}
+		var v []number
+		for k := 0; k < len(l.V); k += stride {
+			v = append(v, number(l.V[k]))
+		}
+		// A switch that was read once more or less than the first one has its last value.
+		w := &t.Registers[i]
+		for len(v) < len(w.T) {
+			v = append(v, v[len(v)-1])
+		}
+		w.Lines = append(w.Lines, WatchedLine{l.Node, v[:len(w.T)]})
+	}
 }
 
 // maxTimelines limits the size of a page; the results file has all runs.
@@ -255,6 +303,7 @@ func timeline(arm int, r *result.Run, d detail) Timeline {
 			}{l.Name, v})
 		}
 	}
+	t.addRegisters(r, d)
 	t.addPauses(r, d)
 	return t
 }

@@ -199,6 +199,13 @@ func ReadShapes(r io.Reader) (*Shapes, error) {
 					return nil, fmt.Errorf("run %d has a line of %d samples instead of %d", i, len(l.V), len(t.T))
 				}
 			}
+			for _, w := range t.Registers {
+				for _, l := range w.Lines {
+					if len(l.V) != len(w.T) {
+						return nil, fmt.Errorf("run %d has a register of %d readings instead of %d", i, len(l.V), len(w.T))
+					}
+				}
+			}
 			for _, p := range t.Pauses {
 				if p[0] < 0 || int(p[0]) >= len(t.Rows) {
 					return nil, fmt.Errorf("run %d has a pause in row %v of %d", i, p[0], len(t.Rows))

@@ -554,7 +554,7 @@ func (m *meter) pauses() (links []LinkPauses) {
 		last = f
 	}
 	var between []Pause
-	for _, p := range pauses(t, m.o.Results) {
+	for _, p := range Pauses(t, m.o.Results) {
 		start, end := max(p.StartNS, m.o.From.Nanoseconds()), min(p.EndNS, m.until.Nanoseconds())
 		if end <= start {
 			continue

@@ -50,7 +50,10 @@ type Run struct {
 	Lines       []Line       `json:"lines,omitempty"`
 	// Rates are the acknowledged bytes of judged flows over time, if there are few
 	// flows.
-	Rates     []Line     `json:"rates,omitempty"`
+	Rates []Line `json:"rates,omitempty"`
+	// Watched are the registers that the scenario watches, over time: for each switch
+	// the sum of an array's cells, or the largest if they are times.
+	Watched   []Line     `json:"watched,omitempty"`
 	Pauses    []Pause    `json:"pauses,omitempty"`
 	Registers []Register `json:"registers,omitempty"`
 	Network   *Network   `json:"network,omitempty"`
@@ -241,7 +244,7 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 			s.PausedUS += p.Microseconds()
 		}
 	}
-	run.Pauses = pauses(t, r)
+	run.Pauses = Pauses(t, r)
 	for i := range r.Plans {
 		run.Collectives = append(run.Collectives, collectives(&r.Plans[i])...)
 		j := jobOf(&r.Plans[i])
@@ -260,8 +263,8 @@ type coflow struct {
 	open       bool // some flow is not finished
 }
 
-// pauses joins PAUSE and RESUME frames to intervals.
-func pauses(t *topo.Topology, r *fabric.Results) []Pause {
+// Pauses joins PAUSE and RESUME frames to intervals.
+func Pauses(t *topo.Topology, r *fabric.Results) []Pause {
 	type key struct {
 		node, port int
 		class      uint8
@@ -340,4 +343,36 @@ func ReadJSON(r io.Reader) ([]*Run, error) {
 		return nil, errors.New("one of the runs is null")
 	}
 	return runs, nil
+}
+
+// Watch adds a reading of a register array to lines of watched registers.
+func Watch(lines []Line, node, name, unit string, tns int64, values []uint64) []Line {
+	i := slices.IndexFunc(lines, func(l Line) bool { return l.Node == node && l.Name == node+" "+name })
+	if i < 0 {
+		i = len(lines)
+		lines = append(lines, Line{Name: node + " " + name, Unit: unit, Node: node})
+	}
+	var sum uint64
+	for _, v := range values {
+		switch unit {
+		case "us", "ns":
+			sum = max(sum, v)
+		default:
+			sum += v
+		}
+	}
+	l := &lines[i]
+	l.TNS, l.V = append(l.TNS, tns), append(l.V, sum)
+	return lines
+}
+
+// MarkedPackets is the name of the number of packets that receivers found marked.
+const MarkedPackets = "marked_packets"
+
+// Marked returns that number.
+func Marked(r *fabric.Results) (n uint64) {
+	for i := range r.Flows {
+		n += uint64(r.Flows[i].Marked)
+	}
+	return n
 }

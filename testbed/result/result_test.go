@@ -35,7 +35,7 @@ func TestPausesAreJoinedUntilResumeExpiryOrEnd(t *testing.T) {
 		{Time: 20 * us, Node: 0, Port: 1, Class: 3, Quanta: 65535}, // still on at the end
 		{Time: 30 * us, Node: 2, Port: 1, Class: 3, Quanta: 0},     // resumes nothing
 	}}
-	got := pauses(net, r)
+	got := Pauses(net, r)
 	want := []Pause{
 		{"h1", 1, 3, 1000, (1*us + 1000*quantum).Nanoseconds()},
 		{"h2", 1, 3, 5000, 9000},

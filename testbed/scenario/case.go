@@ -34,6 +34,7 @@ type Case struct {
 	net       *topo.Topology
 	profile   *gen.Profile
 	target    string
+	scale     int64         // by which the program's network is slower; 0 or 1: it is not
 	canonical []byte        // all keys of the case, without names
 	flows     []fabric.Flow // flows of scenarios made by New
 }
@@ -54,6 +55,9 @@ func (c *Case) Net() *topo.Topology { return c.net }
 
 // Loaded returns the profile, ready to be compiled.
 func (c *Case) Loaded() *gen.Profile { return c.profile }
+
+// Scale returns the factor by which the network of the program is slower, at least 1.
+func (c *Case) Scale() int64 { return max(c.scale, 1) }
 
 // On returns the target that the profile runs on.
 func (c *Case) On() string { return c.target }
@@ -158,6 +162,9 @@ func (c *Case) Describe(m *manifest.Manifest) result.Arm {
 		Name: c.Arm, Profile: c.Label, Target: c.target, CC: cmp.Or(h.CC.Algorithm, "none"), Recovery: string(h.Recovery), Settings: c.Set,
 	}
 }
+
+// Judges reports whether a flow counts in the metrics of a case without a window.
+func (c *Case) Judges(f *fabric.FlowResult) bool { return c.judged(&f.Flow) }
 
 // judged reports whether a flow's part is judged, and the flow not of a warm-up.
 func (c *Case) judged(f *fabric.Flow) bool {

@@ -435,6 +435,9 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 		blame(f, c, p, err)
 		return
 	}
+	if c.BMv2.PacketRate > 0 && c.net != nil && !c.slow(f, p) {
+		return
+	}
 	if c.net != nil && p.Choice("pfc") != "emulated" && !c.checkBuffer(f) {
 		return
 	}
@@ -459,6 +462,24 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 		}
 	}
 	c.profile = p
+}
+
+// slow makes the profile one for BMv2.
+func (c *Case) slow(f *yamlfile.File, p *gen.Profile) bool {
+	if c.target != program.V1Model {
+		f.Errorf("bmv2", "BMv2 runs programs for v1model, not for %s: leave out the target or bmv2", c.target)
+		return false
+	}
+	var err error
+	if c.scale, err = program.Scale(c.net, c.BMv2.PacketRate); err != nil {
+		f.Errorf("bmv2.packet_rate", "%v", err)
+		return false
+	}
+	if err := program.Slow(p, c.net, true, c.scale); err != nil {
+		f.Errorf("profile", "%v", err)
+		return false
+	}
+	return true
 }
 
 // blame reports the errors of a profile: at the keys under set that they are about,

@@ -104,7 +104,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		return nil, err
 	}
 	cfg := virtual.Config{
-		Topology: c.net, Program: prog, Hosts: hostsFor(prog.Manifest, c.Hosts), Paths: c.Paths, Faults: c.Faults, Seed: seed,
+		Topology: c.net, Program: prog, Hosts: hostsFor(prog.Manifest, c.Hosts), Paths: c.Paths, Faults: c.Faults, Seed: seed, Scale: c.scale,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
 	}
 	var follower Follower
@@ -136,7 +136,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	run.Summary.MaxQueue = longestQueue(c.net, lab)
 	run.Scenario, run.Profile, run.Seed = c.scenario, c.Label, seed
 	run.Arm, run.Point, run.Stuck = c.Arm, c.Point, r.stuck
-	run.Lines, run.Rates = r.lines.done(), r.rates
+	run.Lines, run.Rates, run.Watched = r.lines.done(), r.rates, r.registered
 	for _, s := range lab.Storms() {
 		run.Remarks = append(run.Remarks, fmt.Sprintf("PFC watchdog: %s port %d class %d was in a storm %d times, for %v in total, of which %d are over; %d packets were dropped and %d sent meanwhile",
 			s.Switch, s.Port, s.Class, s.Storms, s.StormTime, s.Restored, s.StormDrops, s.StormSent))
@@ -152,6 +152,9 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		return run, err
 	}
 	run.Summary.Scheme = count(prog, run.Registers)
+	if c.scale > 0 {
+		run.Summary.Scheme[result.MarkedPackets] = result.Marked(results)
+	}
 	r.measure(run)
 	return run, lab.Loss()
 }
@@ -167,11 +170,13 @@ type runner struct {
 	// watched are the registers to read that the program has; the scenario may
 	// name registers of other profiles.
 	watched []string
-	judged  []int      // all judged flows so far
-	pending []int      // those of them that are not finished; without a window, all flows
-	first   vtime.Time // when the first flow starts
-	moves   progressMeter
-	stuck   []result.Stuck
+	// registered are their lines, of programs for BMv2.
+	registered []result.Line
+	judged     []int      // all judged flows so far
+	pending    []int      // those of them that are not finished; without a window, all flows
+	first      vtime.Time // when the first flow starts
+	moves      progressMeter
+	stuck      []result.Stuck
 	// acked has the acknowledged bytes of each flow at both ends of the window.
 	acked    [2][]int64
 	follower Follower // nil: none
@@ -343,6 +348,9 @@ func (r *runner) watch(ctx context.Context) error {
 			if r.o.Read != nil {
 				r.o.Read(s.Name(), r.lab.Fabric.Now(), a)
 			}
+			if r.c.scale > 0 {
+				r.registered = result.Watch(r.registered, s.Name(), name, a.Unit, r.lab.Fabric.Now().Nanoseconds(), a.Values)
+			}
 		}
 	}
 	return nil
@@ -409,9 +417,9 @@ func count(prog *program.Program, registers []result.Register) map[string]uint64
 	return sums
 }
 
-// lastHop returns the sums of counting registers with one cell per port, over the
+// LastHop returns the sums of counting registers with one cell per port, over the
 // ports that lead to hosts.
-func lastHop(t *topo.Topology, registers []result.Register) map[string]uint64 {
+func LastHop(t *topo.Topology, registers []result.Register) map[string]uint64 {
 	sums := make(map[string]uint64)
 	for _, r := range registers {
 		if dim, size, _ := strings.Cut(r.Index, ":"); dim != "port" || strings.Contains(size, ",") {
@@ -497,7 +505,7 @@ func (r *runner) measure(run *result.Run) {
 			return part >= 1 && part <= len(r.c.Traffic) && (r.c.Traffic[part-1].Incast != nil || r.c.Traffic[part-1].Burst != nil)
 		},
 		From: tr.window.from, Until: tr.window.until, Acked: r.acked,
-		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: lastHop(r.c.net, run.Registers),
+		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: LastHop(r.c.net, run.Registers),
 	}
 	run.Metrics, run.Steady, run.Links = result.Measure(o)
 	if r.c.Open() {

@@ -89,6 +89,8 @@ type Keys struct {
 	Target string `yaml:"target"`
 	// Set sets parameters of the profile, as in red.kmin: 160KB.
 	Set map[string]string `yaml:"set"`
+	// BMv2 makes the programs those that BMv2 runs.
+	BMv2 BMv2 `yaml:"bmv2"`
 	// Hosts configures the hosts. The profile's requirements are set automatically:
 	// its congestion control, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
@@ -114,6 +116,16 @@ type Keys struct {
 	// must have an end.
 	Warmup  vtime.Time `yaml:"warmup"`
 	Measure Measure    `yaml:"measure"`
+}
+
+// BMv2 has the programs count µs and packets, and emulate PFC, as simple_switch_grpc
+// requires it. They run slower than the network by a factor, by which their times are
+// longer. In virtual time only the switches' clocks have that factor, so results compare
+// with those of a real network of BMv2 switches.
+type BMv2 struct {
+	// PacketRate is the rate of the slowest host link in packets of 1 KB per second of
+	// wall time, from which the factor follows. Zero: programs are not for BMv2.
+	PacketRate int `yaml:"packet_rate" limits:"0..100000"`
 }
 
 // Watch are registers that the controller reads while traffic runs, and once more

@@ -25,6 +25,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
@@ -37,9 +38,12 @@ type Config struct {
 	Program  *program.Program // of every switch
 	Hosts    roce.Config
 	Paths    map[string]int // see intent.Options
-	Faults   []fabric.Fault
-	Seed     uint64
-	Threads  int // goroutines that run nodes; zero means one
+	// Scale, if above 1, gives the switches the clocks, and with them the entries, of a
+	// real network that is slower by this factor; the program is one of such a network.
+	Scale   int64
+	Faults  []fabric.Fault
+	Seed    uint64
+	Threads int // goroutines that run nodes; zero means one
 	// Tap, if set, returns the observer of frames that arrive at a node, or nil.
 	Tap func(n *topo.Node) fabric.Tap
 	// Progress and Event, if set, are called with the run's progress and the
@@ -90,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, l.apply(ctx, cfg.Topology, intent.Options{Paths: cfg.Paths, Partial: cfg.Topology.Planes > 1})
+	return l, l.apply(ctx, cfg.Topology, intent.Options{Paths: cfg.Paths, Scale: cfg.Scale, Partial: cfg.Topology.Planes > 1})
 }
 
 // apply makes the desired state of every switch the program, and the entries that
@@ -113,7 +117,7 @@ func (l *Lab) apply(ctx context.Context, t *topo.Topology, o intent.Options) err
 // Reroute writes the entries that follow from the topology without some of its links.
 // Leaves that no path leads to any more have no route.
 func (l *Lab) Reroute(ctx context.Context, without []int) error {
-	return l.apply(ctx, l.cfg.Topology.Without(without), intent.Options{Paths: l.cfg.Paths, Partial: true})
+	return l.apply(ctx, l.cfg.Topology.Without(without), intent.Options{Paths: l.cfg.Paths, Partial: true, Scale: l.cfg.Scale})
 }
 
 // serve starts a P4Runtime server for every switch on a free loopback port. The
@@ -217,7 +221,7 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		Name: n.Name, DeviceID: n.DeviceID,
 		Buffer: softswitch.Buffer{Size: t.Switch.Buffer, EgressAlpha: t.Switch.EgressAlpha},
 		PFC:    pfc(&t.Switch.PFC),
-		Units:  softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth)},
+		Units:  softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth), Slower: l.cfg.Scale},
 		Seed:   l.cfg.Seed<<16 ^ uint64(n.ID),
 	}
 	for i, p := range n.Ports {
@@ -231,7 +235,12 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		again = manifest.TofinoRecirculation
 	}
 	if again != 0 {
-		r := program.Recirculation(m, t.Switch.Recirculation, 1)
+		scale := max(l.cfg.Scale, 1)
+		r := program.Recirculation(m, t.Switch.Recirculation, scale)
+		r.Rate, r.Latency = r.Rate*vtime.Rate(scale), r.Latency/vtime.Time(scale)
+		if scale > 1 { // as on BMv2
+			r.Latency, r.OwnBuffer = 0, false
+		}
 		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: again, Internal: true, Rate: r.Rate, Latency: r.Latency, OwnBuffer: r.OwnBuffer})
 	}
 	cfg.MaxPasses = program.MaxPasses(m)

@@ -85,6 +85,8 @@ type Report struct {
 	Incoming []Incoming `json:"incoming"`
 	Timeouts uint64     `json:"timeouts"`
 	Unknown  uint64     `json:"unknown_frames"` // received frames that are not RoCEv2
+	// FastStarts are the flows that began with PB-FS.
+	FastStarts uint64 `json:"fast_starts,omitempty"`
 }
 
 // Outgoing is a flow at its sender.
@@ -98,6 +100,7 @@ type Outgoing struct {
 	Packets int64  `json:"packets"`  // of the flow
 	Sent    int64  `json:"sent"`     // packets, with retransmissions
 	Resent  int64  `json:"resent"`   // retransmissions
+	Acked   int64  `json:"acked"`    // payload bytes
 	CNPs    int64  `json:"cnps"`     // received
 	Stalled bool   `json:"stalled"`  // a packet waited because of PFC
 }
@@ -229,12 +232,12 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 		}
 		return time.Since(since) >= linger
 	})
-	r := &Report{Host: self.Name, Scale: cfg.Scale, Partial: !finished(), Timeouts: h.Stats.Timeouts, Unknown: h.Stats.Unknown}
+	r := &Report{Host: self.Name, Scale: cfg.Scale, Partial: !finished(), Timeouts: h.Stats.Timeouts, Unknown: h.Stats.Unknown, FastStarts: h.Stats.FastStarts}
 	for _, o := range outs {
 		total, sent := o.Packets()
 		line := Outgoing{
 			Flow: o.number, Dst: cfg.Topology.Nodes[o.flow.Dst].Name, Bytes: o.flow.Size, StartNS: o.flow.Start.Nanoseconds(),
-			IdealNS: o.ideal.Nanoseconds(), Packets: total, Sent: sent, Resent: o.Resent(), CNPs: o.CNPs(), Stalled: o.Stalled(),
+			IdealNS: o.ideal.Nanoseconds(), Packets: total, Sent: sent, Resent: o.Resent(), Acked: o.Acked(), CNPs: o.CNPs(), Stalled: o.Stalled(),
 		}
 		if t := o.Ended(); t > 0 {
 			line.FCTNS = (t - o.flow.Start).Nanoseconds()

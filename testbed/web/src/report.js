@@ -41,6 +41,14 @@ function timeline(host, run, group, place) {
 		series: run.lines.map(l => ({name: l.name, index: place(l.name), colour: m => armColour(place(l.name), m), v: l.v, step: false})),
 	});
 	if (queues) queues.root.before(toolbar(`Queues of ${title}`, queues));
+	for (const reg of run.registers || []) {
+		const name = `Register ${reg.name} of ${title}`;
+		const f = chart(host, {
+			title: name, x, y: {label: `${reg.name}, ${reg.unit || 'value'}`, min: 0}, data: [reg.t], sync: group, left: 92, height: 170,
+			series: reg.lines.map((l, i) => ({name: l.name, index: i, colour: m => armColour(i, m), v: l.v, step: true})),
+		});
+		f.root.before(toolbar(name, f));
+	}
 	if (run.rows.length === 0) return;
 	// The series is empty and only gives the pointer its range; overlay draws the bars.
 	const bars = chart(host, {

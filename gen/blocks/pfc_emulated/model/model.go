@@ -90,6 +90,9 @@ func hold(s *model.Switch, p *model.Packet) {
 		s.Note("hold")
 		p.Again = true
 	}
+	if s.Paused(s.Out(p), p.Now) {
+		p.Keep["held_back"] = 1
+	}
 }
 
 func resume(s *model.Switch, p *model.Packet) {

@@ -50,6 +50,14 @@ func expire(s *model.Switch, _ *model.Packet) {
 }
 
 func mark(s *model.Switch, p *model.Packet) {
+	if _, emulated := s.Config.Tables["hold"]; emulated {
+		// The program itself held back the packets that waited for a RESUME, so none was
+		// in the queue: they carry what PN counts.
+		if p.Keep["held_back"] == 0 && p.Behind > 0 {
+			s.MarkCE(p)
+		}
+		return
+	}
 	expire(s, p)
 	if c := (NPECN{s.Cell("PN", s.QueueCell(p.OutPort, p.Class))}); c.Transmit(p.Behind) {
 		s.MarkCE(p)
