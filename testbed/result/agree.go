@@ -118,7 +118,7 @@ func differs(real, virtual *Cell, metric string) string {
 	if len(x) < 2 {
 		return "–"
 	}
-	i := RatioInterval(x, y, 0.95)
+	i := RatioInterval(x, y, 0.05)
 	return share(i.Low-1, i.High-1)
 }
 

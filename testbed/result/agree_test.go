@@ -81,3 +81,19 @@ func TestAgreementSaysWhatDiffers(t *testing.T) {
 		}
 	}
 }
+
+// The interval is that of the paired differences: it includes most seeds' own.
+func TestIntervalOfTheDifference(t *testing.T) {
+	cell := func(v ...Num) Cell {
+		return Cell{Arm: "a", Seeds: []uint64{1, 2, 3, 4}, Values: map[string][]Num{"avg_fct_us": v}, Mean: map[string]Num{"avg_fct_us": Num(Mean([]float64{float64(v[0]), float64(v[1]), float64(v[2]), float64(v[3])}))}}
+	}
+	var b bytes.Buffer
+	a := &Agreement{Real: &Outcome{Cells: []Cell{cell(90, 110, 95, 113)}}, Virtual: &Outcome{Cells: []Cell{cell(100, 100, 100, 100)}}}
+	if err := a.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	// The mean is 102, the standard error 5.61, and t of 3 degrees of freedom 3.18.
+	if want := "| average FCT, us | a | 102 | 100 | +2.0 % | -15.9 to +19.9 % | 15 %: yes |"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, &b)
+	}
+}
