@@ -313,11 +313,17 @@ func TestTheDriverRefuses(t *testing.T) {
 	if err := c.Write(t.Context(), 1, bfrtpb.Update_INSERT, group(5, 132)); err != nil {
 		t.Fatal(err)
 	}
+	port := bfrt.Entry{Table: "$PORT", Match: []bfrt.Match{bfrt.Eq("$DEV_PORT", 132)}, Data: map[string]any{"$SPEED": "BF_SPEED_100G", "$FEC": "BF_FEC_TYP_RS"}}
+	if err := c.Write(t.Context(), bfrt.PipeAll, bfrtpb.Update_INSERT, port); err != nil {
+		t.Fatal(err)
+	}
+	port.Data = map[string]any{"$SPEED": "BF_SPEED_40G", "$FEC": "BF_FEC_TYP_NONE"}
 	for want, x := range map[string]struct {
 		pipe uint32
 		op   bfrtpb.Update_Type
 		e    bfrt.Entry
 	}{
+		"no BF_SPEED_40G with BF_FEC_TYP_REED_SOLOMON":   {bfrt.PipeAll, bfrtpb.Update_MODIFY, port},
 		"a pipeline must be given":                       {bfrt.PipeAll, bfrtpb.Update_INSERT, group(6, 132)},
 		"dev_port=132 is not on pipe_id=0":               {0, bfrtpb.Update_INSERT, group(6, 132)},
 		"ppg_id 0 is incorrect":                          {1, bfrtpb.Update_INSERT, group(0, 132)},

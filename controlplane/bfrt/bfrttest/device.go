@@ -4,6 +4,7 @@ package bfrttest
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt"
@@ -206,7 +207,7 @@ func (s *Server) drive(t *bfrt.Table, pipes []int, op bfrtpb.Update_Type, old, e
 			f.Value = &bfrtpb.DataField_StrVal{StrVal: "BF_FEC_TYP_REED_SOLOMON"}
 		}
 		if v.field("$SPEED") != nil {
-			if before := (values{t, old}); op == bfrtpb.Update_MODIFY && before.text("$FEC") == "BF_FEC_TYP_REED_SOLOMON" && v.text("$SPEED") < "BF_SPEED_2" {
+			if before := (values{t, old}); op == bfrtpb.Update_MODIFY && before.text("$FEC") == "BF_FEC_TYP_REED_SOLOMON" && slices.Contains([]string{"BF_SPEED_1G", "BF_SPEED_10G", "BF_SPEED_40G"}, v.text("$SPEED")) {
 				return status.Errorf(codes.InvalidArgument, "$PORT: Invalid Channel: no %s with %s", v.text("$SPEED"), before.text("$FEC"))
 			}
 			s.starts[v.key()]++
