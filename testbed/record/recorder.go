@@ -170,7 +170,7 @@ func (r *Recorder) End(results *fabric.Results) {
 	defer r.mu.Unlock()
 	flows := slices.Clone(r.run.Flows) // snapshots refer to the old list
 	for i := range min(len(flows), len(results.Flows)) {
-		flows[i].FCTNS = results.Flows[i].FCT.Nanoseconds()
+		flows[i].StartNS, flows[i].FCTNS = results.Flows[i].Start.Nanoseconds(), results.Flows[i].FCT.Nanoseconds()
 	}
 	r.run.Flows, r.run.Live, r.results = flows, false, results
 }
