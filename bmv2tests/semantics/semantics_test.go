@@ -193,3 +193,47 @@ func TestReduce(t *testing.T) {
 		return
 	}
 }
+
+// A packet whose course the specification leaves open is not sent to the switch, so
+// that it must leave no trace in registers either (seed 5020711).
+func TestOpenPacketsLeaveNoTrace(t *testing.T) {
+	c := generate.New(5020711)
+	if kind, err := check(c); kind != "" {
+		t.Errorf("%s: %v", kind, err)
+	}
+	p, err := evaluator.Parse("case.p4", `
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct headers { h_t h; h_t x; }
+struct metadata { }
+parser P(packet_in p, out headers hdr, inout metadata m, inout standard_metadata_t sm) {
+    state start { p.extract(hdr.h); transition accept; }
+}
+control I(inout headers hdr, inout metadata m, inout standard_metadata_t sm) {
+    register<bit<8>>(1) reg;
+    apply {
+        reg.read(hdr.h.b, 0);
+        reg.write(0, hdr.h.a);
+        if (hdr.h.a == 7 && hdr.x.a == 1) { hdr.h.b = 9; } // x is invalid
+    }
+}
+control X(inout headers hdr, inout metadata m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+control V(inout headers hdr, inout metadata m) { apply { } }
+control C(inout headers hdr, inout metadata m) { apply { } }
+V1Switch(P(), V(), I(), X(), C(), D()) main;
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Run(inPort, []byte{7, 0}); !errors.As(err, new(*evaluator.Unspecified)) {
+		t.Fatalf("an invalid header is read: %v", err)
+	}
+	for i, want := range []string{"0500", "0605"} {
+		sent, err := p.Run(inPort, []byte{byte(5 + i), 0})
+		if err != nil || len(sent) != 1 || digits(sent[0]) != want {
+			t.Errorf("packet %d: %v, %v, want %s", i, sent, err, want)
+		}
+	}
+}

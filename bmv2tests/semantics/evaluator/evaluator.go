@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math/big"
 	"runtime"
+	"slices"
 
 	"github.com/pauseless/pauseless/compiler/include"
 	"github.com/pauseless/pauseless/compiler/preproc"
@@ -98,8 +99,18 @@ type run struct {
 }
 
 // Run processes a packet of a port. It returns the packets that leave the
-// switch. The error is an *Unspecified if the specification does not say.
+// switch. The error is an *Unspecified if the specification does not say; registers
+// then keep what they had before the packet.
 func (p *Program) Run(port int, data []byte) (sent []Packet, err error) {
+	before := make(map[string][]Value, len(p.cells))
+	for path, cells := range p.cells {
+		before[path] = slices.Clone(cells)
+	}
+	defer func() {
+		if err != nil {
+			p.cells = before
+		}
+	}()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
