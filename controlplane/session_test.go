@@ -844,3 +844,35 @@ func TestElectionIDs(t *testing.T) {
 		}
 	}
 }
+
+// A switch that answers a read without an end stops no controller: with entities, with
+// bytes, or with time.
+func TestEndlessAnswersEnd(t *testing.T) {
+	large := &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{Data: &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: make([]byte, 1<<20)}}}}}
+	for name, c := range map[string]struct {
+		answer *p4v1.ReadResponse
+		pause  time.Duration
+		want   string
+	}{
+		"entities": {&p4v1.ReadResponse{Entities: slices.Repeat([]*p4v1.Entity{{}}, 1_000_000)}, 0, "the answer has more than 4000000 entities or 256 MB"},
+		"bytes":    {&p4v1.ReadResponse{Entities: slices.Repeat([]*p4v1.Entity{large}, 2)}, 0, "the answer has more than 4000000 entities or 256 MB"},
+		"time":     {&p4v1.ReadResponse{}, 9 * time.Second, "no answer from"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, net *simnet.Network) {
+				srv := p4rttest.Start(t, &p4rttest.Server{Net: net, Endless: c.answer, Pause: c.pause})
+				o := options(net, &events{})
+				o.Probe = -1
+				s := connect(t, srv, 1, o)
+				begun := time.Now()
+				all, err := s.Read(t.Context(), &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}})
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%d entities, %v", len(all), err)
+				}
+				if took := time.Since(begun); took > 11*time.Minute { // of the bubble
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}

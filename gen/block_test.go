@@ -112,6 +112,8 @@ func TestErrorsInATemplate(t *testing.T) {
 		{"    apply {\n", table("settings", "all_port"), `table limit: @entries("all_port") (did you mean "all_ports"?) is none of all_ports, fabric_ports, switch, leaf`},
 		{`{{define "ingress"}}`, `{{define "ingress"}}{{one "outer_fields"}}`, `no block has a section "outer_fields" (): define it in a template of the block that needs mine`},
 		{`{{define "ingress"}}`, `{{define "ingress"}}{{range 1000}}{{range 1000}}{{range 1000}}bomb{{end}}{{end}}{{end}}`, "it writes more than 4 MB; does a range repeat another one?"},
+		{`{{define "ingress"}}`, `{{define "ingress"}}{{range 1000000000}}{{end}}`, "ranges repeat more than 2000000 times in all: does one repeat another one, or have a number instead of a list?"},
+		{`{{define "ingress"}}`, `{{define "ingress"}}{{range 9999}}{{range 9999}}{{end}}{{end}}`, "ranges repeat more than 2000000 times in all"},
 		{`{{define "ingress"}}`, `{{define "ingress"}}{{if`, "unexpected \"/\" in if"},
 	} {
 		catalogue := loaded().clone()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	syntax "text/template/parse"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
@@ -25,6 +26,7 @@ type generator struct {
 	tmpl     map[*block]*template.Template
 	block    map[string]string // of tables, registers and digests
 	indexes  map[string]bool   // index functions that the program uses
+	repeated int               // repetitions of ranges so far
 }
 
 // parse parses the templates of the blocks. Each block has its own names:
@@ -42,13 +44,50 @@ func (g *generator) parse() error {
 				return err
 			}
 		}
+		for _, t := range t.Templates() {
+			if t.Tree != nil {
+				countSteps(t.Tree.Root)
+			}
+		}
 		g.tmpl[b] = t
 	}
 	return nil
 }
 
+// maxSteps is the greatest number of repetitions in all templates of a program. Those
+// of built-in schemes have some thousands. A range that writes nothing would be within
+// maxSection for ever.
+const maxSteps = 2_000_000
+
+// countSteps lets each repetition of a range call step first.
+func countSteps(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.ListNode:
+		if n != nil {
+			for _, x := range n.Nodes {
+				countSteps(x)
+			}
+		}
+	case *syntax.IfNode:
+		countSteps(n.List)
+		countSteps(n.ElseList)
+	case *syntax.WithNode:
+		countSteps(n.List)
+		countSteps(n.ElseList)
+	case *syntax.RangeNode:
+		countSteps(n.List)
+		countSteps(n.ElseList)
+		call := stepCall.Copy().(*syntax.ActionNode)
+		n.List.Nodes = append([]syntax.Node{call}, n.List.Nodes...)
+	}
+}
+
+// stepCall is the action {{step}}.
+var stepCall = template.Must(template.New("").Funcs(template.FuncMap{"step": func() string { return "" }}).Parse("{{step}}")).Root.Nodes[0]
+
 func (g *generator) funcs(b *block) template.FuncMap {
 	return template.FuncMap{
+		"step": g.step,
 		// Blocks of the program.
 		"need":         g.need,
 		"markedOnly":   func() bool { return g.needs["bth"] && !g.needs["bth.all"] },
@@ -115,6 +154,14 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"indexes":    func() string { return indexesHere },
 		"cellShifts": g.cellShifts, "cellTimes": g.cellTimes,
 	}
+}
+
+// step is called for each repetition of a range.
+func (g *generator) step() (string, error) {
+	if g.repeated++; g.repeated > maxSteps {
+		return "", fmt.Errorf("ranges repeat more than %d times in all: does one repeat another one, or have a number instead of a list?", maxSteps)
+	}
+	return "", nil
 }
 
 func seq(n int) []int {

@@ -62,8 +62,9 @@ type target struct {
 	// wait lets time pass, virtual time on our switch.
 	wait func(time.Duration)
 	// links sets the links of ports down and up.
-	link func(port int, up bool)
-	soft *softswitch.Switch // nil for simple_switch_grpc
+	link   func(port int, up bool)
+	soft   *softswitch.Switch // nil for simple_switch_grpc
+	server *p4rtserver.Server // of soft
 	// elections is a counter: on BMv2, which serves many tests, each test has a higher
 	// election id than the tests before it.
 	elections uint64
@@ -83,8 +84,9 @@ func startSoft(t testing.TB, opts p4rtserver.Options) *target {
 		sent = append(sent, frame{Port: port, Data: slices.Clone(f.Data)})
 		net_.Frames().Put(f)
 	}
+	srv := p4rtserver.New(sw, opts)
 	return &target{
-		addr: serve(t, p4rtserver.New(sw, opts)).addr, soft: sw,
+		addr: serve(t, srv).addr, soft: sw, server: srv,
 		send: func(port int, data []byte) []frame {
 			sw.Lock()
 			defer sw.Unlock()

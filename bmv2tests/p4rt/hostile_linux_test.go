@@ -26,6 +26,7 @@ import (
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/netns"
 )
 
@@ -58,7 +59,7 @@ func TestHostileClients(t *testing.T) {
 		ip(t, "link", "set", fmt.Sprint("host", i), "up")
 		ip(t, "link", "set", fmt.Sprint("hosw", i), "up")
 	}
-	addr := "127.0.0.1:29559"
+	addr := need.Port(t)
 	args := []string{"switch", "testdata/two_pairs.p4", "--grpc", addr, "--memory", "512MB", "--log", "error"}
 	for i := 1; i <= 4; i++ {
 		args = append(args, "--port", fmt.Sprintf("%d@if:hosw%d", i, i))

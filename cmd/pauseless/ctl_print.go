@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -114,9 +115,14 @@ func (r *records) add(fields ...any) error {
 	switch {
 	case r.p.json && len(object) > 0:
 		return r.p.write(func() error {
-			e := json.NewEncoder(r.p.w)
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
 			e.SetEscapeHTML(false)
-			return e.Encode(object)
+			if err := e.Encode(object); err != nil {
+				return err
+			}
+			_, err := io.WriteString(r.p.w, plainJSON(b.String()))
+			return err
 		})
 	case r.p.json || len(cells) == 0:
 	case r.lines:
@@ -228,4 +234,18 @@ func printGrid(w io.Writer, indent string, heads []string, rows [][]string) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 	}
+}
+
+// plainJSON escapes the control characters that JSON leaves as they are: delete and
+// those from U+0080 to U+009F, which some terminals obey.
+func plainJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r >= 0x7f && r <= 0x9f {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

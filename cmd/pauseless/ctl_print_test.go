@@ -3,8 +3,10 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // The same records as a table, as lines and as JSON.
@@ -64,5 +66,24 @@ func TestEmptyTables(t *testing.T) {
 	p.table("l1 rx", both("index")).end("4 cells are 0")
 	if want := "switch  port\nl1 rx\n  4 cells are 0\n"; b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// JSON has no control character as it is, also none of those from U+0080 to U+009F, and
+// reads back as what it was.
+func TestJSONHasNoControlCharacters(t *testing.T) {
+	name := "a\u009b31mred\u0085\x7f\u001b]0;title\u0007\u2028é"
+	var b strings.Builder
+	if err := newPrinter(&b, true).stream(both("name")).add(name); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		if unicode.IsControl(r) {
+			t.Errorf("%q has the control character %q", b.String(), r)
+		}
+	}
+	var back struct{ Name string }
+	if err := json.Unmarshal([]byte(b.String()), &back); err != nil || back.Name != name {
+		t.Errorf("reads back as %q, %v", back.Name, err)
 	}
 }

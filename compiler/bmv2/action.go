@@ -70,6 +70,16 @@ func (c *code) add(s ir.Stmt, op string, params ...*bmv2json.Value) *bmv2json.Pr
 	return p
 }
 
+// copyMembers copies a union member by member. BMv2 has assign_union, too, but keeps
+// the values of a field only if it finds the field, or its header, in an expression or
+// a primitive: after assign_union and assign_union_stack, the others are what they were
+// in an earlier packet.
+func (c *code) copyMembers(s ir.Stmt, dst, src *ir.Union) {
+	for i, h := range dst.Members {
+		c.add(s, "assign_header", wrap(c.g.header(h)), wrap(c.g.header(src.Members[i])))
+	}
+}
+
 func (c *code) mark(t *target) { t.at = len(c.prims) }
 
 func (c *code) jump(s ir.Stmt, to *target) {
@@ -97,9 +107,12 @@ func (c *code) stmt(s ir.Stmt) {
 	case *ir.CopyStack:
 		c.add(s, "assign_header_stack", bmv2json.Named(bmv2json.TypeHeaderStack, s.Dst.Name), bmv2json.Named(bmv2json.TypeHeaderStack, s.Src.Name))
 	case *ir.CopyUnion:
-		c.add(s, "assign_union", bmv2json.Named(bmv2json.TypeHeaderUnion, s.Dst.Name), bmv2json.Named(bmv2json.TypeHeaderUnion, s.Src.Name))
+		c.copyMembers(s, s.Dst, s.Src)
 	case *ir.CopyUnionStack:
 		c.add(s, "assign_union_stack", bmv2json.Named(bmv2json.TypeUnionStack, s.Dst.Name), bmv2json.Named(bmv2json.TypeUnionStack, s.Src.Name))
+		for i, u := range s.Dst.Elems {
+			c.copyMembers(s, u, s.Src.Elems[i])
+		}
 	case *ir.SetValid:
 		op := "remove_header"
 		if s.Valid {

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // Options are the options of Dial.
@@ -383,6 +384,7 @@ func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([
 		return nil, err
 	}
 	var list []Entry
+	size := 0
 	for {
 		resp, err := s.Recv()
 		if errors.Is(err, io.EOF) {
@@ -390,6 +392,9 @@ func (c *Client) Read(ctx context.Context, pipe uint32, e Entry, fromHW bool) ([
 		}
 		if err != nil {
 			return nil, explain(err, func(int) string { return t.Name })
+		}
+		if size += proto.Size(resp) + 256; size > maxAnswer || len(list)+len(resp.Entities) > maxEntities {
+			return nil, fmt.Errorf("table %s: the answer has more than %d entries or %d MB; no table is that large, so the switch sends without an end", t.Name, maxEntities, maxAnswer>>20)
 		}
 		for _, x := range resp.Entities {
 			list = append(list, t.decode(x.GetTableEntry()))
@@ -444,3 +449,9 @@ func (t *Table) decode(x *bfrtpb.TableEntry) Entry {
 	}
 	return e
 }
+
+// Limits of the answer to a read, far beyond the size of a table.
+const (
+	maxEntities = 4_000_000
+	maxAnswer   = 256 << 20 // bytes; a message counts as 256 more
+)

@@ -5,6 +5,7 @@ package p4rttest
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pauseless/pauseless/controlplane/diff"
 
@@ -168,6 +169,16 @@ func (s *Server) count(table uint32) (n int64) {
 func (s *Server) Read(r *p4v1.ReadRequest, ch p4v1.P4Runtime_ReadServer) error {
 	if err := s.stall(ch.Context()); err != nil {
 		return err
+	}
+	for s.Endless != nil {
+		if err := ch.Send(s.Endless); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(s.Pause):
+		case <-ch.Context().Done():
+			return ch.Context().Err()
+		}
 	}
 	s.mu.Lock()
 	if err := s.checkDevice(r.DeviceId); err != nil {

@@ -41,6 +41,10 @@ type Server struct {
 	// Net is the network in which it listens; nil is the loopback interface. Tests
 	// under testing/synctest use a network in memory.
 	Net *simnet.Network
+	// Endless, if not nil, is what the server sends as the answer to a read, again and
+	// again with pauses.
+	Endless *p4v1.ReadResponse
+	Pause   time.Duration
 
 	addr string
 	grpc *grpc.Server

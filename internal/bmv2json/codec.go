@@ -114,7 +114,13 @@ type (
 
 type decoder struct{ list diag.List }
 
+// maxErrors is the number of errors that are reported.
+const maxErrors = 200
+
 func (d *decoder) errorf(n *node, format string, args ...any) {
+	if len(d.list) >= maxErrors {
+		return
+	}
 	d.list.Errorf(n.pos, CodeShape, format, args...)
 }
 

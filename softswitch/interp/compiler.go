@@ -108,6 +108,7 @@ type compiler struct {
 	actions         map[int]*action
 	usedActions     map[int]use
 	usedCalcs       map[string]bool
+	calcsNamed      map[string][]*bmv2json.Calculation
 
 	registers, counters, meters, calcs, vsets, profiles map[string]int
 	tables                                              map[string]int
@@ -144,7 +145,17 @@ type param struct {
 // label is a position in the code that may not be known yet.
 type label int
 
+// maxErrors is the number of errors that are reported.
+const maxErrors = 200
+
+// enough is the panic of a compiler that has maxErrors.
+type enough struct{}
+
 func (c *compiler) errorf(pos diag.Pos, format string, args ...any) {
+	if len(c.list) >= maxErrors {
+		c.list.Errorf(c.json.Pos, CodeProgram, "further errors are not reported")
+		panic(enough{})
+	}
 	if !pos.IsValid() {
 		pos = c.json.Pos
 	}

@@ -4,6 +4,7 @@ package interp
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -133,6 +134,27 @@ func TestProgramCutOff(t *testing.T) {
 	for n := 0; n < len(whole); n += 7 {
 		if err := load(whole[:n]); err == nil {
 			t.Fatalf("the first %d bytes are taken for a program", n)
+		}
+	}
+}
+
+// A file with many mistakes is refused after the first of them: the work and the text
+// for all would grow with the square of its size.
+func TestErrorsAreLimited(t *testing.T) {
+	for list, element := range map[string]string{
+		`"parsers" : [`:      `{"name" : "p%d", "id" : %[1]d, "init_state" : "start", "parse_states" : []}, `,
+		`"deparsers" : [`:    `{"name" : "d%d", "id" : %[1]d, "order" : ["none"], "primitives" : []}, `,
+		`"header_types" : [`: `{"name" : "h_t", "id" : %d, "fields" : []}, `,
+		`"field_lists" : [`:  `{"id" : %d, "name" : 7, "elements" : []}, `,
+	} {
+		var b strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&b, element, i+9)
+		}
+		err := load(strings.Replace(whole, list, list+b.String(), 1))
+		var all diag.List
+		if !errors.As(err, &all) || len(all) < maxErrors || len(all) > maxErrors+1 {
+			t.Errorf("%s: %d errors, want %d", list, len(all), maxErrors)
 		}
 	}
 }

@@ -309,7 +309,7 @@ type extraction struct {
 
 // Compile translates a file to a Program for the architecture named in the
 // file. The error is a diag.List with all errors.
-func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
+func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	arch := &v1Model
 	switch p.Architecture {
 	case "":
@@ -326,9 +326,16 @@ func Compile(p *bmv2json.Program, opts Options) (*Program, error) {
 			fields: map[string]fieldAt{}, arch: arch, finishes: noValid},
 		headers: map[string]*header{}, stacks: map[string]*stack{}, unions: map[string]*union{}, unionStacks: map[string]*unionStack{},
 		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]use{},
-		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, usedCalcs: map[string]bool{}, vsets: map[string]int{},
+		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, calcsNamed: map[string][]*bmv2json.Calculation{}, usedCalcs: map[string]bool{}, vsets: map[string]int{},
 		profiles: map[string]int{}, tables: map[string]int{}, consts: map[string]int{},
 	}
+	defer func() {
+		if r := recover(); r == (enough{}) {
+			err = c.list.Err()
+		} else if r != nil {
+			panic(r)
+		}
+	}()
 	c.version()
 	c.declare()
 	if c.list.HasErrors() {

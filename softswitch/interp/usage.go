@@ -16,6 +16,17 @@ func (c *compiler) findUses() {
 			c.mark(h, i, u)
 		}
 	}
+	for _, calc := range p.Calculations {
+		c.calcsNamed[calc.Name] = append(c.calcsNamed[calc.Name], calc)
+	}
+	actions := make(map[string][]int) // ids by name
+	for _, a := range p.Actions {
+		actions[a.Name] = append(actions[a.Name], a.ID)
+	}
+	meters := make(map[string][]*bmv2json.MeterArray)
+	for _, m := range p.MeterArrays {
+		meters[m.Name] = append(meters[m.Name], m)
+	}
 	for _, parser := range p.Parsers {
 		gress := c.arch.gressOf(c.arch.parsers, parser.Name)
 		for _, s := range parser.States {
@@ -46,8 +57,8 @@ func (c *compiler) findUses() {
 				c.useField(k.Target, u, k.Pos)
 			}
 			if t.DirectMeters != "" {
-				for _, m := range p.MeterArrays {
-					if m.Name == t.DirectMeters && m.ResultTarget != nil {
+				for _, m := range meters[t.DirectMeters] {
+					if m.ResultTarget != nil {
 						c.useField(*m.ResultTarget, u|useWrite, m.Pos)
 					}
 				}
@@ -60,10 +71,8 @@ func (c *compiler) findUses() {
 			}
 			if len(t.ActionIDs) == 0 {
 				for _, name := range t.Actions {
-					for _, a := range p.Actions {
-						if a.Name == name {
-							c.useAction(a.ID, u)
-						}
+					for _, id := range actions[name] {
+						c.useAction(id, u)
 					}
 				}
 			}
@@ -199,11 +208,9 @@ func (c *compiler) usePrimitive(p *bmv2json.Primitive, u use) {
 
 func (c *compiler) useCalculation(name string, u use) {
 	c.usedCalcs[name] = true
-	for _, calc := range c.json.Calculations {
-		if calc.Name == name {
-			for _, v := range calc.Input {
-				c.useValue(v, u)
-			}
+	for _, calc := range c.calcsNamed[name] {
+		for _, v := range calc.Input {
+			c.useValue(v, u)
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/tool"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/relay"
@@ -102,12 +105,41 @@ const network = `
 leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}
 `
 
+// switches is the number of the network's switches, which have consecutive ports.
+const switches = 3
+
+// firstPort returns the port of the first switch, which all processes of a test share:
+// the first of three that are free when it is called first.
+var firstPort = sync.OnceValue(func() int {
+	if port, err := strconv.Atoi(os.Getenv("TEST_PORT")); err == nil {
+		return port
+	}
+	for {
+		addr, _, err := tool.HoldPort() // until the end of the process, as the others
+		if err != nil {
+			panic(err)
+		}
+		first := netip.MustParseAddrPort(addr).Port()
+		free := int(first)+switches < 1<<16
+		for i := range switches {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", int(first)+i))
+			if free = free && err == nil; err == nil {
+				l.Close()
+			}
+		}
+		if free {
+			os.Setenv("TEST_PORT", fmt.Sprint(first))
+			return int(first)
+		}
+	}
+})
+
 func config(name string) (Config, error) {
 	t, err := topo.Parse("t.yaml", []byte(network))
 	if err != nil {
 		return Config{}, err
 	}
-	p, err := local.New(t, local.Options{Kind: local.SoftSwitch, GRPC: 21051, Prefix: "zt", Direct: true})
+	p, err := local.New(t, local.Options{Kind: local.SoftSwitch, GRPC: firstPort(), Prefix: "zt", Direct: true})
 	if err != nil {
 		return Config{}, err
 	}
@@ -141,7 +173,8 @@ func leftovers(t *testing.T) (found []string) {
 	for _, s := range spaces {
 		found = append(found, "netns "+s)
 	}
-	for _, addr := range []string{"127.0.0.1:21051", "127.0.0.1:21053"} {
+	for i := range switches {
+		addr := fmt.Sprintf("127.0.0.1:%d", firstPort()+i)
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			found = append(found, "a switch at "+addr)
@@ -171,12 +204,17 @@ func TestUpAndDown(t *testing.T) {
 	} else {
 		// No host answers; that the frame was sent is enough.
 		out, _ := exec.Command("ip", "netns", "exec", "zt-a-h1", "ping", "-c", "1", "-W", "0.1", "10.0.1.2").CombinedOutput()
-		link, err = netlink.LinkByName("ztl1-eth1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if after := link.Attrs().Statistics.RxPackets; after <= before {
-			t.Errorf("the frame of a host does not come out at its switch: %s", out)
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			link, err = netlink.LinkByName("ztl1-eth1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if link.Attrs().Statistics.RxPackets > before {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the frame of a host does not come out at its switch: %s", out)
+			}
 		}
 	}
 	if names, err := List(); err != nil || !slices.Equal(names, []string{"zt-a"}) {

@@ -6,7 +6,10 @@
 package result
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,19 +65,22 @@ type Run struct {
 	RegistersOver string `json:"registers_over,omitempty"`
 	// Remarks are circumstances that make the run less reliable.
 	Remarks []string `json:"remarks,omitempty"`
+	// SHA256 is the checksum of all else, in a file that WriteJSON has written.
+	SHA256 string `json:"sha256,omitempty"`
 	// Raw is the argument of Collect, for other formats.
 	Raw *fabric.Results `json:"-"`
 }
 
-// Summary is a run in numbers. Times are in microseconds.
+// Summary is a run in numbers. Times are in microseconds. Files have no times and
+// slowdowns of flows if none has finished.
 type Summary struct {
 	EndUS       float64 `json:"end_us"` // virtual time of the run
 	Flows       int     `json:"flows"`
 	Finished    int     `json:"finished"`
-	AvgFCTUS    float64 `json:"avg_fct_us"`
-	P99FCTUS    float64 `json:"p99_fct_us"`
-	AvgSlowdown float64 `json:"avg_slowdown"`
-	P99Slowdown float64 `json:"p99_slowdown"`
+	AvgFCTUS    float64 `json:"avg_fct_us,omitempty"`
+	P99FCTUS    float64 `json:"p99_fct_us,omitempty"`
+	AvgSlowdown float64 `json:"avg_slowdown,omitempty"`
+	P99Slowdown float64 `json:"p99_slowdown,omitempty"`
 	// Packets are the data packets of the flows, Sent those that hosts sent,
 	// Resent the retransmissions among these.
 	Packets int64 `json:"packets"`
@@ -97,7 +103,7 @@ type Summary struct {
 	// MaxQueue is the greatest length of an egress queue in bytes.
 	MaxQueue int64 `json:"max_queue_bytes"`
 	// ShortP95US is the 95th percentile of the FCT of flows below 100 KB.
-	ShortP95US float64 `json:"short_p95_fct_us"`
+	ShortP95US float64 `json:"short_p95_fct_us,omitempty"`
 	// Coflows counts coflows whose flows have all finished; AvgCCTUS is the mean
 	// time from the start of their first flow to the end of their last.
 	Coflows  int     `json:"coflows,omitempty"`
@@ -325,15 +331,35 @@ func Quantile(v []float64, q float64) float64 {
 	return v[min(max(rank, 1), len(v))-1]
 }
 
-// WriteJSON writes runs as an indented JSON array.
+// WriteJSON writes runs as an indented JSON array, with the checksum of each.
 func WriteJSON(w io.Writer, runs []*Run) error {
+	sealed := make([]*Run, len(runs))
+	for i, r := range runs {
+		c := *r
+		var err error
+		if c.SHA256, err = r.sum(); err != nil {
+			return err
+		}
+		sealed[i] = &c
+	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
-	return enc.Encode(runs)
+	return enc.Encode(sealed)
+}
+
+// sum returns the SHA-256 of a run's values in hexadecimal: of its JSON without white
+// space and checksum.
+func (r *Run) sum() (string, error) {
+	c := *r
+	c.SHA256 = ""
+	text, err := json.Marshal(&c)
+	// What is no UTF-8 is written as an escape, and read as a letter.
+	sum := sha256.Sum256(bytes.ReplaceAll(text, []byte(`\ufffd`), []byte("\ufffd")))
+	return hex.EncodeToString(sum[:]), err
 }
 
 // ReadJSON reads the JSON that WriteJSON writes. It returns an error for unknown
-// fields.
+// fields, and for values that have another checksum. Runs without one are accepted.
 func ReadJSON(r io.Reader) ([]*Run, error) {
 	var runs []*Run
 	if err := infile.JSONFrom(r, &runs, infile.DisallowUnknownFields); err != nil {
@@ -341,6 +367,16 @@ func ReadJSON(r io.Reader) ([]*Run, error) {
 	}
 	if slices.Contains(runs, nil) {
 		return nil, errors.New("one of the runs is null")
+	}
+	for i, r := range runs {
+		sum, err := r.sum()
+		if err != nil {
+			return nil, err
+		}
+		if r.SHA256 != "" && r.SHA256 != sum {
+			return nil, fmt.Errorf("run %d (%s, seed %d) is not as it was written: its checksum is another; copy the file again, or remove \"sha256\" if you have changed it on purpose", i+1, r.Label(), r.Seed)
+		}
+		r.SHA256 = ""
 	}
 	return runs, nil
 }

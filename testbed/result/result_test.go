@@ -5,6 +5,7 @@ package result
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,58 @@ func TestSummaryCountsOnlyFinishedFlowsInFCT(t *testing.T) {
 	back, err := ReadJSON(&file)
 	if err != nil || !reflect.DeepEqual(back[0], run) {
 		t.Errorf("JSON reads back as %+v, %v", back, err)
+	}
+}
+
+// A run without finished flows has no FCT and no slowdown, instead of zero.
+func TestNoTimesOfNoFlows(t *testing.T) {
+	var file bytes.Buffer
+	if err := WriteJSON(&file, []*Run{{Summary: Summary{Flows: 3}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"fct_us", "slowdown"} {
+		if strings.Contains(file.String(), word) {
+			t.Errorf("the file has %s:\n%s", word, &file)
+		}
+	}
+	if !strings.Contains(file.String(), `"finished": 0`) {
+		t.Errorf("the file does not say that none has finished:\n%s", &file)
+	}
+}
+
+// A bit that changes in a file of results changes no number without a word: the file
+// is refused, or has the same runs.
+func TestFlippedBitsInResults(t *testing.T) {
+	runs := []*Run{{
+		Scenario: "flip", Profile: "drill", Seed: 7, Summary: Summary{EndUS: 1234.5, Flows: 2, Finished: 2, AvgFCTUS: 10.25, P99FCTUS: 1e-7},
+		Metrics: map[string]float64{"avg_fct_us": 10.25}, Flows: []Flow{{Bytes: 1000}, {Bytes: 2}}, Remarks: []string{"bad \xff letter", "\ufffd"},
+	}, {Scenario: "flip", Profile: "ecmp", Seed: 8, Flows: []Flow{}}}
+	var file bytes.Buffer
+	if err := WriteJSON(&file, runs); err != nil {
+		t.Fatal(err)
+	}
+	if runs[0].SHA256 != "" {
+		t.Error("WriteJSON changes the runs")
+	}
+	want, err := ReadJSON(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for bit := range 8 * file.Len() {
+		text := slices.Clone(file.Bytes())
+		text[bit/8] ^= 1 << (bit % 8)
+		got, err := ReadJSON(bytes.NewReader(text))
+		if err != nil {
+			refused++
+		} else if !reflect.DeepEqual(got, want) {
+			t.Fatalf("with bit %d of byte %d flipped, other runs are read:\n%s", bit%8, bit/8, text)
+		}
+	}
+	t.Logf("%d of %d flips are refused, the others change white space", refused, 8*file.Len())
+	text := bytes.Replace(file.Bytes(), []byte("10.25"), []byte("10.75"), 1)
+	if _, err := ReadJSON(bytes.NewReader(text)); err == nil || !strings.Contains(err.Error(), `run 1 (drill, seed 7) is not as it was written`) {
+		t.Errorf("another number: %v", err)
 	}
 }
 
