@@ -142,7 +142,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	if err != nil {
 		return nil, err
 	}
-	lab := &local.Lab{Plan: plan, Program: program, Pauseless: o.Pauseless, SimpleSwitch: o.SimpleSwitch}
+	lab := &local.Lab{Plan: plan, Program: program, Paths: s.Paths, Pauseless: o.Pauseless, SimpleSwitch: o.SimpleSwitch}
 	if text := lab.Differences(); text != "" {
 		o.Say(text)
 	}

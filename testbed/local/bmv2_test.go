@@ -39,3 +39,34 @@ func TestEveryProfileOnBMv2(t *testing.T) {
 		}
 	}
 }
+
+// Hosts to which a scenario leaves fewer paths have as many in a real network.
+func TestPathsToHosts(t *testing.T) {
+	net := parse(t, pair)
+	p, err := gen.Builtin("ecmp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := local.New(net, local.Options{Kind: local.BMv2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := local.Build(p, net, local.BMv2, plan.Scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := func(paths map[string]int) string {
+		desired, err := (&local.Lab{Plan: plan, Program: prog, Paths: paths}).Desired()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, e := range desired["l1"].Entities {
+			b.WriteString(e.String())
+		}
+		return b.String()
+	}
+	if entries(nil) == entries(map[string]int{"h4": 1}) {
+		t.Error("paths: {h4: 1} changes no entry of l1")
+	}
+}

@@ -29,6 +29,7 @@ const recirculationRate = "rlb.recirculation_rate"
 type Lab struct {
 	Plan    *Plan
 	Program *program.Program
+	Paths   map[string]int // see intent.Options
 	// Pauseless is the path of pauseless, whose command switch is the softswitch;
 	// SimpleSwitch is the path of simple_switch_grpc.
 	Pauseless, SimpleSwitch string
@@ -146,7 +147,7 @@ func (l *Lab) Targets() []controlplane.Target {
 
 // Desired returns each switch's desired state by name, for the scaled topology.
 func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
-	plan, err := intent.New(l.Plan.Topology, l.Program.Manifest, l.Program.P4Info, intent.Options{Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
+	plan, err := intent.New(l.Plan.Topology, l.Program.Manifest, l.Program.P4Info, intent.Options{Paths: l.Paths, Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
 	if err != nil {
 		return nil, err
 	}
