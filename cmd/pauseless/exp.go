@@ -34,11 +34,11 @@ func newExpCmd() *cobra.Command {
 points vary the scenario, and claims that get a verdict. Every run is stored as
 soon as it is done. If a command is interrupted, the same command continues where
 it stopped. docs/experiments.md describes the format.`,
-		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml",
+		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp new mine.yaml\n  pauseless exp run mine.yaml",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExpListCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpArchiveCmd(), newExpWorkerCmd())
+	cmd.AddCommand(newExpListCmd(), newExpNewCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpArchiveCmd(), newExpWorkerCmd())
 	return cmd
 }
 

@@ -15,12 +15,15 @@ import (
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/pauseless/pauseless/testbed/wire"
 	"github.com/pauseless/pauseless/testbed/workload"
 )
 
 // hostFlags are the flags of `host`.
 type hostFlags struct {
+	network                      string
 	topology, name, iface, flows string
 	algorithm, recovery          string
 	mtu                          int
@@ -44,13 +47,18 @@ network with 40 Gb/s links: rates, delays and times are given as in the topology
 and scaled down on the interface. The flow file is CSV. Its first line names the
 columns: src, dst, bytes, start and, optionally, class, port and coflow.
 
+With --network, which names a network of deploy netns, the topology, the scale and
+the interface are known, and the host runs in its namespace. As root.
+
 Give all hosts the same --epoch, a few seconds ahead. Until a host runs, the
 kernel of its machine answers RoCEv2 packets with ICMP port unreachable, except
 in the namespaces of deploy netns.`,
-		Example: `  ip netns exec demo-h1 pauseless host --topology fabric.yaml --name h1 --interface eth0 --scale 5000 --flows flows.csv --epoch $(( $(date +%s%N) + 3000000000 ))`,
-		Args:    noArgs,
+		Example: `  pauseless host --network demo --name h1 --flows flows.csv
+  ip netns exec demo-h1 pauseless host --topology fabric.yaml --name h1 --interface eth0 --scale 5000 --flows flows.csv --epoch $(( $(date +%s%N) + 3000000000 ))`,
+		Args: noArgs,
 	}
 	fl := cmd.Flags()
+	fl.StringVar(&f.network, "network", "", "`name` of a network of deploy netns, instead of --topology, --interface and --scale")
 	fl.StringVar(&f.topology, "topology", "", "topology file")
 	fl.StringVar(&f.name, "name", "", "name of the host in the topology")
 	fl.StringVar(&f.iface, "interface", "", "interface to use")
@@ -68,8 +76,31 @@ in the namespaces of deploy netns.`,
 }
 
 func (f *hostFlags) run(cmd *cobra.Command) error {
+	open := func() (wire.Port, error) { return wire.Open(f.iface) }
+	if f.network != "" {
+		for _, flag := range []string{"topology", "interface", "scale"} {
+			if cmd.Flag(flag).Changed {
+				return usageErrorf(cmd, "--%s is that of --network: leave one of the two out", flag)
+			}
+		}
+		n, err := readDeployed(f.network)
+		if err != nil {
+			return err
+		}
+		f.topology, f.scale, f.iface = n.Topology, max(n.Scale, 1), local.HostInterface
+		open = func() (port wire.Port, err error) {
+			err = netns.Within(netns.Namespace(f.network, f.name), func() error {
+				port, err = wire.Open(f.iface)
+				return err
+			})
+			return port, err
+		}
+	}
 	for _, flag := range []string{"topology", "name", "interface", "flows"} {
 		if cmd.Flag(flag).Value.String() == "" {
+			if flag == "topology" {
+				return usageErrorf(cmd, "--topology is missing, or --network")
+			}
 			return usageErrorf(cmd, "--%s is missing", flag)
 		}
 	}
@@ -87,7 +118,7 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: --epoch "+when+": if that is not intended, check the clocks of both machines\n", away.Abs().Round(time.Second))
 	}
-	port, err := wire.Open(f.iface)
+	port, err := open()
 	if err != nil {
 		return err
 	}
