@@ -246,7 +246,7 @@ func (n *Network) find(name string) *local.Switch {
 }
 
 // patience is how long a switch may take to start, on a busy machine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // awaitListen waits until the process listens at an address.
 func (p *process) awaitListen(ctx context.Context, addr string) error {

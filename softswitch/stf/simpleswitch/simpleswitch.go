@@ -34,7 +34,7 @@ import (
 )
 
 // patience limits the start of the switch and every call.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // Switch is a running simple_switch_grpc.
 type Switch struct {
