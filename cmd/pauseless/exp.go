@@ -38,7 +38,7 @@ it stopped. docs/experiments.md describes the format.`,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newExpListCmd(), newExpNewCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpArchiveCmd(), newExpWorkerCmd())
+	cmd.AddCommand(newExpListCmd(), newExpNewCmd(), newExpRunCmd(), newExpStatusCmd(), newExpShowCmd(), newExpExportCmd(), newExpArchiveCmd(), newExpDocsCmd(), newExpWorkerCmd())
 	return cmd
 }
 
@@ -173,6 +173,38 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	return plans, nil
 }
 
+// stale returns the outcomes in a folder that this build would make in another way, of
+// the experiments that a command line names, and prints their arms.
+func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (found []*result.Outcome, err error) {
+	if len(args) == 0 || slices.Equal(args, []string{"all"}) {
+		args = exp.Names()
+	}
+	arms := 0
+	for _, name := range args {
+		s, err := exp.LoadAt(name, f.scale)
+		if err != nil {
+			return nil, err
+		}
+		o, err := result.ReadKept(folder, (&result.Outcome{Experiment: s.Name, Scale: f.scale}).File())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		now, err := exp.Arms(s)
+		if err != nil {
+			return nil, err
+		}
+		if list := exp.StaleArms(o, now); len(list) > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", o.File(), exp.StaleText(list))
+			found, arms = append(found, o), arms+len(list)
+		}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%d stale arms of %d outcomes\n", arms, len(found))
+	return found, nil
+}
+
 // todo says that no run of a plan is done, and which command executes them.
 func todo(cmd *cobra.Command, p *exp.Plan) string {
 	command := p.Command
@@ -260,6 +292,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	fl := cmd.Flags()
 	show := fl.Bool("print", false, "print the file instead of running it")
 	all := fl.Bool("all-metrics", false, "print every metric")
+	stale := fl.Bool("stale", false, "of the experiments named, run those of which the folder of --keep has stale arms (see `exp status --stale`), and make only the runs of these")
 	fl.StringVarP(&output, "output", "o", "table", expOutput)
 	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
 	fl.StringVar(&earlier, "earlier", "", "folder with outcomes that --keep wrote, or an archive of `exp archive`; of their runs only one is made again, as a check that it has the same result")
@@ -289,6 +322,12 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 			}
 			return nil
 		}
+		if *stale && keep == "" {
+			return usageErrorf(cmd, "--stale needs --keep, the folder with the outcomes")
+		}
+		if *stale && earlier == "" {
+			earlier = keep
+		}
 		if keep != "" {
 			if err := checkFolder(keep); err != nil {
 				return err
@@ -297,6 +336,16 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		if earlier != "" {
 			if _, err := os.Stat(earlier); err != nil {
 				return fmt.Errorf("--earlier: %w", err)
+			}
+		}
+		if *stale {
+			found, err := f.stale(cmd, args, keep)
+			if err != nil || len(found) == 0 {
+				return err
+			}
+			args = nil
+			for _, o := range found {
+				args = append(args, o.Experiment)
 			}
 		}
 		plans, err := f.plans(cmd, args)
@@ -329,7 +378,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 					return false, err
 				}
 			}
-			if mine.Earlier != nil && len(plans) > 1 && p.Continues(mine.Earlier) != nil {
+			if mine.Earlier != nil && len(plans) > 1 && exp.Continues(p.Scenario, mine.Earlier) != nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s has changed since its earlier outcome: all its runs are made\n", p.Scenario.Name)
 				mine.Earlier = nil
 			}
@@ -502,11 +551,19 @@ the time left, including the seeds that its claims are expected to need: one
 number if it is likely to be right within a quarter, otherwise a range that
 contains the time left nine times out of ten. It may be called while another
 process executes the runs.`,
-		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper",
+		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper\n  pauseless exp status all --stale docs/results",
 	}
 	f.add(cmd)
+	stale := cmd.Flags().String("stale", "", "folder of `exp run --keep`: name its outcomes with arms whose program, hosts or fabric have changed since, and nothing else")
 	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be executed at the same time, if none are executed now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *stale != "" {
+			found, err := f.stale(cmd, args, *stale)
+			if err == nil && len(found) > 0 {
+				fmt.Fprintf(cmd.OutOrStdout(), "`pauseless exp run all --stale --scale %s --keep %s` makes their runs again\n", f.scale, shellWord(*stale))
+			}
+			return err
+		}
 		plans, err := f.plans(cmd, args)
 		if err != nil {
 			return err

@@ -174,7 +174,7 @@ func TestSearchInTheBrowser(t *testing.T) {
 	p.Screenshot("site")
 
 	// On a phone nothing is wider than the window.
-	phone := webtest.Open(t, filepath.Join(dir, "docs/reproduction.html"), 360, 740)
+	phone := webtest.Open(t, filepath.Join(dir, "docs/reproduction/rlb.html"), 360, 740)
 	phone.Until("document.documentElement.scrollWidth <= 360") // once all has been laid out anew
 }
 

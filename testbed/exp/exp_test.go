@@ -17,8 +17,6 @@ import (
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-const results = "../../docs/results"
-
 func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 	for _, name := range Names() {
 		s, err := Load(name)
@@ -38,64 +36,6 @@ func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 	if _, err := Load("rlb-fig12-incats"); err == nil || !strings.Contains(err.Error(), `did you mean "rlb-fig12-incast"?`) {
 		t.Errorf("a name with a typing error: %v", err)
 	}
-}
-
-// The outcomes in docs/results are those of the present scenarios, and the pages
-// there agree with them.
-func TestKeptOutcomesAreNotStale(t *testing.T) {
-	known := make(map[string]bool)
-	for _, name := range Names() {
-		for _, scale := range []string{scenario.Small, scenario.Paper} {
-			file := keptFile(name, scale)
-			known[file] = true
-			data, err := os.ReadFile(file)
-			if scale == scenario.Paper && errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
-				continue
-			}
-			o, err := result.ReadOutcome(bytes.NewReader(data))
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if o.Experiment != name || o.Scale != scale {
-				t.Errorf("%s is of %s at scale %s", file, o.Experiment, o.Scale)
-				continue
-			}
-			s, err := LoadAt(name, scale)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if o.Scenario != sum(s.Text()) {
-				t.Errorf("%s: the experiment has changed since; run `%s --keep docs/results`", file, o.Command)
-				continue
-			}
-			o.Judge(s.Claims)
-			var again, page bytes.Buffer
-			if err := errors.Join(o.WriteKept(&again), o.WriteMarkdown(&page)); err != nil {
-				t.Fatal(err)
-			}
-			golden.Check(t, file, again.Bytes())
-			golden.Check(t, strings.TrimSuffix(file, ".json")+".md", page.Bytes())
-		}
-	}
-	files, err := filepath.Glob(filepath.Join(results, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !known[file] && filepath.Base(file) != "tofino.json" { // that is of pauseless tofino report
-			t.Errorf("%s does not belong to an experiment", file)
-		}
-	}
-}
-
-// keptFile returns the path in docs/results of the outcome of an experiment.
-func keptFile(name, scale string) string {
-	o := result.Outcome{Experiment: name, Scale: scale}
-	return filepath.Join(results, o.File()+".json")
 }
 
 // A figure comes before its variants, and figure 3 before figure 10.

@@ -174,11 +174,7 @@ func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *re
 	if s.Scale == scenario.Small {
 		o.Why = s.Small.Text("why")
 	}
-	for i, c := range s.Cases() {
-		if a := c.Describe(p.programs[i].Manifest); !slices.ContainsFunc(o.Arms, func(b result.Arm) bool { return a.Name == b.Name }) {
-			o.Arms = append(o.Arms, a)
-		}
-	}
+	o.Arms = p.arms()
 	jobs := make([]Job, 0, len(done))
 	for j := range done {
 		jobs = append(jobs, j)
@@ -192,6 +188,15 @@ func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *re
 	}
 	o.Fill(notes, s.Claims)
 	return o
+}
+
+// arms describes the arms.
+func (p *Plan) arms() []result.Arm {
+	var sources []source
+	for _, prog := range p.programs {
+		sources = append(sources, source{prog.P4, prog.Manifest})
+	}
+	return armsOf(p.Scenario, sources)
 }
 
 // rank orders seeds: those of the file in the order of the file, then the others.

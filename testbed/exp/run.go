@@ -94,7 +94,7 @@ var ErrBudget = errors.New("the budget is spent")
 // made. If ctx is cancelled, the finished runs are in the store.
 func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, error) {
 	if o.Earlier != nil {
-		if err := p.Continues(o.Earlier); err != nil {
+		if err := Continues(p.Scenario, o.Earlier); err != nil {
 			return nil, err
 		}
 	}
@@ -144,21 +144,22 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	}
 }
 
-// Continues returns an error if an outcome is of another file or scale than the plan,
-// so that the plan cannot add seeds to it.
-func (p *Plan) Continues(earlier *result.Outcome) error {
-	if earlier.Scenario != sum(p.Scenario.Text()) || earlier.Scale != p.Scenario.Scale {
-		return fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", p.Scenario.Name)
+// Continues returns an error if an outcome is of another file or scale than a scenario,
+// so that no seeds can be added to it.
+func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
+	if earlier.Scenario != sum(s.Text()) || earlier.Scale != s.Scale {
+		return fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", s.Name)
 	}
 	return nil
 }
 
-// take notes the runs of an earlier outcome, and which of them to make again: one,
-// even if the budget is spent.
+// take notes the runs of an earlier outcome, but for those of stale arms, and which of
+// them to make again: one, even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
+	stale := StaleArms(earlier, r.p.arms())
 	for _, n := range earlier.Again() {
 		// A run with stuck flows may end in another way with this version.
-		if n.State != result.Failed && len(n.Stuck) == 0 {
+		if n.State != result.Failed && len(n.Stuck) == 0 && !slices.ContainsFunc(stale, func(s Stale) bool { return s.Arm == n.Arm }) {
 			r.earlier[jobName(n.Arm, n.Point, n.Seed)] = n
 		}
 	}
@@ -502,7 +503,7 @@ func (p *Plan) Make(ctx context.Context, j Job, o scenario.Options) (run *result
 		}
 	}()
 	if o.Event == nil {
-		o.Event = func(controlplane.Event) {}
+		o.Event = ignoreEvent
 	}
 	run, err = p.Case(j).Run(ctx, p.Program(j), j.Seed, o)
 	if err != nil {
@@ -511,3 +512,5 @@ func (p *Plan) Make(ctx context.Context, j Job, o scenario.Options) (run *result
 	run.Network = nil // it is in the manifest
 	return run, nil
 }
+
+func ignoreEvent(controlplane.Event) {}

@@ -68,6 +68,10 @@ type Arm struct {
 	CC       string            `json:"cc"`
 	Recovery string            `json:"recovery"`
 	Settings map[string]string `json:"settings,omitempty"`
+	// Program is the hash of the programs' texts and manifests, Hosts that of the
+	// results of a small run with the same hosts. Empty if they are not known.
+	Program string `json:"program,omitempty"`
+	Hosts   string `json:"hosts,omitempty"`
 }
 
 // Axis is an axis of the grid.

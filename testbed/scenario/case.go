@@ -69,6 +69,15 @@ func (c *Case) ForV1Model() bool { return c.target == program.V1Model }
 // have equal results.
 func (c *Case) Canonical() []byte { return c.canonical }
 
+// Source generates the program of the switches: its text and manifest.
+func (c *Case) Source() ([]byte, *manifest.Manifest, error) {
+	g, err := gen.Generate(c.profile, c.target)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%v: %w", c, err)
+	}
+	return g.P4, g.Manifest, nil
+}
+
 // Build generates and compiles the program of the switches. It returns an error if
 // the hosts use telemetry that the program does not fill in, since their rates
 // would never change.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package exp
+package evidence
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -29,7 +28,6 @@ type known struct {
 	cause                     string // after what idle says, if it is asked
 	by                        string
 	proof                     proof
-	used                      bool // set by explain
 }
 
 // A proof names the claims of an experiment that must all hold, or all be refuted,
@@ -242,82 +240,6 @@ var shown = []known{
 	{experiment: "plb-fig7-webserver", than: "drill", point: "go-back-n", less: true, cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 }
 
-// Where a cause is that with something else a gain is as large as the paper's, or at
-// least as large, the experiment's effect must be so.
-func TestGainsAreAsLargeWithoutTheCause(t *testing.T) {
-	for _, s := range shown {
-		if !strings.Contains(s.cause, "as large as in the paper") && s.cause != incastQueues {
-			continue
-		}
-		n := 0
-		for _, scale := range []string{scenario.Small, scenario.Paper} {
-			if s.paper && scale == scenario.Small || s.small && scale == scenario.Paper {
-				continue
-			}
-			of, by := kept(t, s.experiment, scale), kept(t, s.by, scale)
-			switch {
-			case s.byPaper:
-				by = kept(t, s.by, scenario.Paper)
-			case by == nil:
-				by = kept(t, s.by, scenario.Small)
-			}
-			for i := range of.Claims {
-				c := &of.Claims[i]
-				if _, metric := c.Claim.Relation(); metric != s.metric || s.with != "" && s.with != c.Claim.With || s.than != "" && s.than != c.Claim.Than || !strings.Contains(c.Point, s.point) || pointsLess(c) == 0 {
-					continue
-				}
-				for k := range by.Claims {
-					d := &by.Claims[k]
-					if !s.proof.has(d) || d.Claim.With != c.Claim.With && d.Claim.With != s.proof.with || d.Claim.Than != c.Claim.Than && d.Claim.Than != s.proof.than || len(d.Claim.ThanAt) > 0 {
-						continue
-					}
-					n++
-					there := *d
-					there.Claim.Paper = c.Claim.Paper
-					if pointsLess(&there) > 0 || !strings.Contains(s.cause, "at least as large") && !near(&there) {
-						t.Errorf("%s is named as a cause of %q of %s, %v, but has %v", by.File(), c.Text, of.File(), c.Effect, d.Effect)
-					}
-				}
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s has no claim like one of %s", s.by, s.experiment)
-		}
-	}
-}
-
-func TestCausesAreShown(t *testing.T) {
-	for _, s := range shown {
-		if s.bound {
-			continue // limit compares it with the paper's effect
-		}
-		n, scale := 0, scenario.Small
-		if s.paper || s.byPaper {
-			scale = scenario.Paper
-		}
-		o := kept(t, s.by, scale)
-		if o == nil {
-			t.Fatalf("%s has no outcome at the papers' scale", s.by)
-		}
-		for _, c := range o.Claims {
-			if !s.proof.has(&c) {
-				continue
-			}
-			n++
-			want := result.Holds
-			if s.proof.refuted {
-				want = result.Refuted
-			}
-			if c.Verdict != want {
-				t.Errorf("%s is named as the cause of %s, but %q at %q is %s", s.by, s.experiment, c.Text, c.Point, c.Verdict)
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s has no claims of %+v", s.by, s.proof)
-		}
-	}
-}
-
 // What stands where no experiment shows a cause.
 const (
 	notKnown      = "not known"
@@ -329,18 +251,18 @@ const (
 // that does not hold with go-back-N, or at the small scale, and does if nothing
 // but that is changed, shows it by itself. If the effect there is less than half of
 // the paper's, it explains the sign alone, and another experiment's cause is better.
-func cause(o, paper *result.Outcome, c *result.Judged) string {
+func (d *documents) cause(o, paper *result.Outcome, c *result.Judged) string {
 	if c.Verdict == result.Holds {
-		return lessGain(o, paper, c)
+		return d.lessGain(o, paper, c)
 	}
-	why, d := changed(o, paper, c)
+	why, there := changed(o, paper, c)
 	switch {
-	case why != "" && half(d):
+	case why != "" && half(there):
 		return why
 	case why == "" && alike(o, c):
 		return "both arms have the same results in every run: their difference had no effect"
 	}
-	if other := explain(o, c); other != "" {
+	if other := d.explain(o, c); other != "" {
 		return other
 	}
 	if why != "" {
@@ -383,7 +305,7 @@ func half(c *result.Judged) bool {
 // lessGain says by how many points the effect of a claim that holds is less than the
 // paper's in the paper's own experiment, and why, as far as an experiment shows it;
 // nothing if it is near or more.
-func lessGain(o, paper *result.Outcome, c *result.Judged) string {
+func (d *documents) lessGain(o, paper *result.Outcome, c *result.Judged) string {
 	points := pointsLess(c)
 	if !isFigure(o.Experiment) || points == 0 {
 		return ""
@@ -394,7 +316,7 @@ func lessGain(o, paper *result.Outcome, c *result.Judged) string {
 			return d.Text == c.Text && d.Point == point && d.Verdict == result.Holds && pointsLess(&d) == 0
 		})
 	}
-	why := explain(o, c)
+	why := d.explain(o, c)
 	switch {
 	case enough(o, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)):
 		why = "go-back-N: with hosts that accept packets out of order it is not less"
@@ -440,7 +362,7 @@ func near(c *result.Judged) bool {
 }
 
 // explain returns the cause that an experiment shows of what came out for a claim.
-func explain(o *result.Outcome, c *result.Judged) string {
+func (d *documents) explain(o *result.Outcome, c *result.Judged) string {
 	key, metric := c.Claim.Relation()
 	for i := range shown {
 		s := &shown[i]
@@ -458,11 +380,11 @@ func explain(o *result.Outcome, c *result.Judged) string {
 			continue
 		}
 		by := (&result.Outcome{Experiment: s.by, Scale: scenario.Small}).File()
-		link := fmt.Sprintf("[%s](results/%s.md)", by, by)
+		link := fmt.Sprintf("[%s](../results/%s.md)", by, by)
 		switch {
 		case s.paper || s.byPaper:
 			by = (&result.Outcome{Experiment: s.by, Scale: scenario.Paper}).File()
-			link = fmt.Sprintf("[%s](results/%s.md)", by, by)
+			link = fmt.Sprintf("[%s](../results/%s.md)", by, by)
 		case o.Scale == scenario.Paper:
 			link += ", at the small scale"
 		}
@@ -470,12 +392,12 @@ func explain(o *result.Outcome, c *result.Judged) string {
 		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
 			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
 			if !s.bound {
-				s.used = true
+				d.used[i] = true
 				return fmt.Sprintf("%s%s: %s", why, s.cause, link)
 			}
-			if most := s.limit(o, c); key == "less" && most != nil {
-				s.used = true
-				return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](results/%s.md)", s.cause, share(most.Effect), most.in, most.in)
+			if most := d.limit(s, o, c); key == "less" && most != nil {
+				d.used[i] = true
+				return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](../results/%s.md)", s.cause, share(most.Effect), most.in, most.in)
 			}
 		}
 	}
@@ -492,15 +414,15 @@ type limit struct {
 // limit returns what s.by shows of the most that could be gained where a claim is
 // judged, at the same scale; nil if its interval does not exclude the paper's effect, or
 // if the claim itself has a larger effect, so that it is no limit.
-func (s *known) limit(o *result.Outcome, c *result.Judged) *limit {
-	by, err := read(s.by, o.Scale)
-	if err != nil || !c.Claim.Paper.Given {
+func (d *documents) limit(s *known, o *result.Outcome, c *result.Judged) *limit {
+	by := d.kept(s.by, o.Scale)
+	if by == nil || !c.Claim.Paper.Given {
 		return nil
 	}
 	for i := range by.Claims {
-		d := &by.Claims[i]
-		if s.proof.has(d) && d.Claim.Than == c.Claim.Than && float64(d.Low) > c.Claim.Paper.Change && d.Low <= c.Effect {
-			return &limit{d, by.File()}
+		j := &by.Claims[i]
+		if s.proof.has(j) && j.Claim.Than == c.Claim.Than && float64(j.Low) > c.Claim.Paper.Change && j.Low <= c.Effect {
+			return &limit{j, by.File()}
 		}
 	}
 	return nil

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package exp
+package evidence
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"testing"
 
-	"github.com/pauseless/pauseless/internal/golden"
+	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -88,32 +83,43 @@ var lines = []struct{ figure, experiments, page string }{
 	{"PB-FS section V-C", "pbfs-fig8", ""},
 }
 
-// docs/reproduction.md has a row for each figure and table of the papers, and
-// one for each claim about it at each scale, made from what docs/results keeps.
-// A cause is named where an experiment shows it.
-func TestReproductionSaysWhatCameOut(t *testing.T) {
-	tallies := make(map[string]tally) // by file
-	var claims strings.Builder
+// paperHead is the beginning of the page of a paper.
+const paperHead = `# %s: claims, and what came out here
+
+[reproduction.md](../reproduction.md#claims) explains the columns, and has the figures and the numbers of claims of all papers.
+
+| experiment | claim | paper | here | 95 %% interval | seeds | verdict | cause |
+|---|---|---:|---:|---:|---:|---|---|
+`
+
+// reproduction writes docs/reproduction.md, which has a row for each figure and table
+// of the papers, and the page of each paper, which has one for each claim at each
+// scale, made from what docs/results keeps. A cause is named where an experiment shows
+// it.
+func (d *documents) reproduction() {
+	tallies := make(map[string]tally)           // by file
+	claims := make(map[string]*strings.Builder) // by paper
 	var causes struct{ shown, open, unknown int }
 	var gains struct{ near, more, shown, unknown int } // of figures' claims with an effect in the paper that hold
 	sums := make(map[string]*[4]tally)                 // of claims, by paper: see column
 	var papers []string                                // in the order of the experiments
-	for _, name := range Names() {
-		s, err := Load(name)
+	for _, name := range exp.Names() {
+		s, err := exp.Load(name)
 		if err != nil {
-			t.Fatal(err)
+			d.problem("%w", err)
+			continue
 		}
 		if s.Source == "" {
 			continue
 		}
-		small, paper := kept(t, name, scenario.Small), kept(t, name, scenario.Paper)
-		of := paperOf(t, name)
+		small, paper := d.kept(name, scenario.Small), d.kept(name, scenario.Paper)
+		of := d.paperOf(name)
 		if sums[of] == nil {
 			sums[of] = new([4]tally)
-			papers = append(papers, of)
-			fmt.Fprintf(&claims, "\n### %s\n\n| experiment | claim | paper | here | 95 %% interval | seeds | verdict | cause |\n|---|---|---:|---:|---:|---:|---|---|\n", of)
+			papers, claims[of] = append(papers, of), new(strings.Builder)
+			fmt.Fprintf(claims[of], paperHead, of)
 		} else if papers[len(papers)-1] != of {
-			t.Errorf("%s is not beside the other experiments of its paper", name)
+			d.problem("%s is not beside the other experiments of its paper", name)
 		}
 		for _, o := range []*result.Outcome{small, paper} {
 			if o == nil {
@@ -123,14 +129,11 @@ func TestReproductionSaysWhatCameOut(t *testing.T) {
 			if o == paper {
 				other = nil
 			}
-			if o.Partial {
-				t.Errorf("%s lacks seeds that its claims require: run it without --budget", o.File())
-			}
 			var n tally
 			for i := range o.Claims {
 				n.add(o.Claims[i].Verdict)
 				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(o.Claims[i].Verdict)
-				switch why := writeClaim(&claims, o, other, &o.Claims[i]); {
+				switch why := d.writeClaim(claims[of], o, other, &o.Claims[i]); {
 				case !o.Claims[i].Claim.Paper.Given:
 				case o.Claims[i].Verdict == result.Holds && !isFigure(name):
 				case o.Claims[i].Verdict == result.Holds && strings.HasSuffix(why, notKnown):
@@ -170,7 +173,7 @@ causes. "Refuted" means that the interval lies on the other side of no effect, o
 `)
 	for _, of := range papers {
 		for i, scale := range []string{"small", "the paper's"} {
-			fmt.Fprintf(&b, "| [%s](#%s) | %s |", of, strings.ToLower(of), scale)
+			fmt.Fprintf(&b, "| [%s](reproduction/%s.md) | %s |", of, strings.ToLower(of), scale)
 			for _, n := range sums[of][2*i : 2*i+2] {
 				fmt.Fprintf(&b, " %d | %d | %d |", n.holds, n.refuted, n.open)
 			}
@@ -191,8 +194,8 @@ All have the seeds that their claims require, or as many as their files allow.
 		switch {
 		case l.page != "":
 			fmt.Fprintf(&b, "| %s | [%s](%s) | | | | | | | |\n", l.figure, strings.TrimPrefix(l.page, "../"), l.page)
-			if _, err := os.Stat(filepath.Join("../../docs", l.page)); err != nil {
-				t.Error(err)
+			if _, err := os.Stat(filepath.Join(d.root, "docs", l.page)); err != nil {
+				d.problem("%w", err)
 			}
 		case l.experiments == "":
 			fmt.Fprintf(&b, "| %s | not run | | | | | | | |\n", l.figure)
@@ -209,7 +212,7 @@ All have the seeds that their claims require, or as many as their files allow.
 						full++
 					}
 				case scale == scenario.Small:
-					t.Errorf("%s: there is no experiment %s with results", l.figure, l.experiments)
+					d.problem("%s: there is no experiment %s with results", l.figure, l.experiments)
 				default:
 					fmt.Fprint(&b, " not run | | | |")
 				}
@@ -222,10 +225,15 @@ All have the seeds that their claims require, or as many as their files allow.
 		scaled = strconv.Itoa(full)
 	}
 	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them run at the papers' scale, too. The others are on the pages that their lines link.\n", len(lines), run, scaled)
+	var pages []string
+	for _, of := range papers {
+		pages = append(pages, fmt.Sprintf("[%s](reproduction/%s.md)", of, strings.ToLower(of)))
+		d.files["docs/reproduction/"+strings.ToLower(of)+".md"] = []byte(claims[of].String())
+	}
 	fmt.Fprintf(&b, `
 ## Claims
 
-Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (paired by seed), and the verdict. The last
+The page of a paper has its claims: %s. Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (paired by seed), and the verdict. The last
 column has the cause if an experiment shows it, with a remark if that experiment was run at the small scale only. The cause "not known" is for claims with an effect in the paper that do not
 hold here, or hold with an effect that is smaller by more than 10 points.
 If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
@@ -235,21 +243,16 @@ Of the claims with an effect in the paper that do not hold, an experiment shows 
 
 Of those that hold in the figures' own experiments, %d have the paper's effect in their interval, or one that differs from it by at most 10 points, and %d have a larger one. The other %d have a smaller one, by the number of
 points in the last column; an experiment shows the cause for %d of them.
-`, causes.shown, causes.open, causes.unknown, gains.near, gains.more, gains.shown+gains.unknown, gains.shown)
-	b.WriteString(claims.String())
-	golden.Check(t, "../../docs/reproduction.md", []byte(b.String()))
-	for _, s := range shown {
-		if !s.used {
-			t.Errorf("no claim of %s, %s, has the cause %q", s.experiment, s.metric, s.cause)
+`, strings.Join(pages, ", "), causes.shown, causes.open, causes.unknown, gains.near, gains.more, gains.shown+gains.unknown, gains.shown)
+	d.files["docs/reproduction.md"] = []byte(b.String())
+	for i, s := range shown {
+		if !d.used[i] {
+			d.problem("no claim of %s, %s, has the cause %q", s.experiment, s.metric, s.cause)
 		}
 	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := strings.Join(strings.Fields(string(readme)), " ")
+	words := strings.Join(strings.Fields(string(d.page("README.md"))), " ")
 	if want := fmt.Sprintf("Of the %d figures and tables of the papers, %d are experiments, %s of them run at the papers' scale", len(lines), run, scaled); !strings.Contains(words, want) {
-		t.Errorf("README.md does not say %q", want)
+		d.problem("README.md does not say %q", want)
 	}
 }
 
@@ -274,17 +277,17 @@ var headlines = []struct{ scheme, experiment, text, point string }{
 
 const headlineMark = "<!-- headlines: made by make golden -->\n"
 
-// README.md shows headlines with what came out, refuted ones too.
-func TestReadmeShowsHeadlines(t *testing.T) {
+// readme writes the table of headlines into README.md, refuted ones too.
+func (d *documents) readme() {
 	var b strings.Builder
 	b.WriteString("| | claim, with its experiment | paper | here | 95 % interval | verdict |\n|---|---|---:|---:|---:|---|\n")
 	for _, h := range headlines {
-		o := kept(t, h.experiment, scenario.Small)
-		i := slices.IndexFunc(o.Claims, func(c result.Judged) bool { return c.Text == h.text && c.Point == h.point })
-		if i < 0 {
-			t.Fatalf("%s has no claim %q at %q", h.experiment, h.text, h.point)
+		o := d.kept(h.experiment, scenario.Small)
+		c := claimOf(o, h.text, h.point)
+		if c == nil {
+			d.problem("%s has no claim %q at %q", h.experiment, h.text, h.point)
+			continue
 		}
-		c := &o.Claims[i]
 		text := h.text
 		if h.point != "" && c.Claim.Over == "" {
 			text += ", " + h.point
@@ -295,25 +298,21 @@ func TestReadmeShowsHeadlines(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s: [%s](docs/results/%s.md) | %s | %s | %s | %s |\n", h.scheme, text, o.File(), o.File(), paper, share(c.Effect), interval(c), c.Verdict)
 	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := strings.Split(string(readme), headlineMark)
+	parts := strings.Split(string(d.page("README.md")), headlineMark)
 	if len(parts) != 3 {
-		t.Fatalf("README.md has %q %d times, not twice", headlineMark, len(parts)-1)
+		d.problem("README.md has %q %d times, not twice", headlineMark, len(parts)-1)
+		return
 	}
 	parts[1] = b.String()
-	golden.Check(t, "../../README.md", []byte(strings.Join(parts, headlineMark)))
+	d.files["README.md"] = []byte(strings.Join(parts, headlineMark))
 }
 
 // paperOf returns the paper that an experiment is about, as lines name it.
-func paperOf(t *testing.T, experiment string) string {
-	t.Helper()
+func (d *documents) paperOf(experiment string) string {
 	prefix, _, _ := strings.Cut(experiment, "-")
 	of, ok := map[string]string{"plb": "PLB", "clb": "CLB", "rlb": "RLB", "pcn": "PCN", "pbfs": "PB-FS"}[prefix]
 	if !ok {
-		t.Fatalf("experiment %s has a key source, so it should repeat a figure of one of the papers in lines, and its name begin with that paper; "+
+		d.problem("experiment %s has a key source, so it should repeat a figure of one of the papers in lines, and its name begin with that paper; "+
 			"an experiment about another paper has no source, and its scheme's page has <!-- results: %s --> and <!-- end -->", experiment, experiment)
 	}
 	return of
@@ -348,7 +347,7 @@ func (n *tally) add(verdict string) {
 }
 
 // writeClaim writes the row of a claim and returns its cause.
-func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) string {
+func (d *documents) writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) string {
 	text := c.Text
 	if c.Point != "" {
 		text += ", " + c.Point
@@ -360,40 +359,9 @@ func writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) 
 	if c.Why != "" {
 		verdict += ": " + c.Why
 	}
-	why := cause(o, paper, c)
-	fmt.Fprintf(b, "| [%s](results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", o.File(), o.File(), text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, why)
+	why := d.cause(o, paper, c)
+	fmt.Fprintf(b, "| [%s](../results/%s.md) | %s | %s | %s | %s | %d | %s | %s |\n", o.File(), o.File(), text, c.Claim.Paper, share(c.Effect), interval(c), c.Seeds, verdict, why)
 	return why
-}
-
-// kept returns the outcome that docs/results keeps of an experiment; nil if it
-// was not run at the paper's scale.
-func kept(t *testing.T, name, scale string) *result.Outcome {
-	t.Helper()
-	o, err := read(name, scale)
-	if scale == scenario.Paper && errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Errorf("%v; run `pauseless exp run %s --keep docs/results`", err, name)
-		return nil
-	}
-	return o
-}
-
-var outcomes sync.Map // those read, by file
-
-// read returns the outcome that docs/results keeps of an experiment at a scale.
-func read(name, scale string) (*result.Outcome, error) {
-	file := keptFile(name, scale)
-	if o, ok := outcomes.Load(file); ok {
-		return o.(*result.Outcome), nil
-	}
-	o, err := result.ReadKept(results, (&result.Outcome{Experiment: name, Scale: scale}).File())
-	if err != nil {
-		return nil, err
-	}
-	outcomes.Store(file, o)
-	return o, nil
 }
 
 // share writes a change.

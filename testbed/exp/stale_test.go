@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package exp
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// The outcomes in docs/results are those of the present programs, hosts and fabric.
+func TestKeptOutcomesAreNotStale(t *testing.T) {
+	for _, name := range Names() {
+		for _, scale := range []string{scenario.Small, scenario.Paper} {
+			o, err := result.ReadKept("../../docs/results", (&result.Outcome{Experiment: name, Scale: scale}).File())
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := LoadAt(name, scale)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arms, err := Arms(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list := StaleArms(o, arms); len(list) > 0 {
+				t.Errorf("%s was made with %s; run `pauseless exp run %s --scale %s --stale --keep docs/results`, then `pauseless exp docs`", o.File(), StaleText(list), name, scale)
+			}
+		}
+	}
+}
+
+// A parameter of a program makes its arms stale, a comment does not, and the runs of
+// stale arms are made again.
+func TestStaleArms(t *testing.T) {
+	p := tinyPlan(t)
+	earlier, err := Run(t.Context(), p, newStore(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arms, err := Arms(p.Scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := StaleArms(earlier, arms); len(list) > 0 || arms[0].Program == "" || arms[0].Program != arms[1].Program || arms[0].Hosts == arms[1].Hosts {
+		t.Errorf("stale %v of %v", list, arms)
+	}
+	earlier.Arms[1].Program = "0123456789abcdef"
+	if list := StaleArms(earlier, arms); len(list) != 1 || StaleText(list) != "another program: b" {
+		t.Errorf("stale %v", list)
+	}
+	var made []string
+	if _, err := Run(t.Context(), p, newStore(t), Options{Earlier: earlier, OnEvent: func(e Event) {
+		if e.Kind == Started {
+			made = append(made, e.Name)
+		}
+	}}); err != nil || strings.Join(made, "; ") != "a, 20KB, seed 3; b, 20KB, seed 3; b, 40KB, seed 3; b, 20KB, seed 1; b, 40KB, seed 1" {
+		t.Errorf("error %v; made %q", err, made)
+	}
+
+	a := source{[]byte("x = 1; // why\n@brief(\"of x\")\ny = 2;"), p.Program(p.Jobs()[0]).Manifest}
+	b := source{[]byte("/* text */x = 1; \n\ny = 2;"), a.manifest}
+	c := source{[]byte("x = 1; y = 3;"), a.manifest}
+	if string(a.essence()) == string(c.essence()) {
+		t.Error("another number is no other program")
+	}
+	if string(a.essence()) != string(b.essence()) {
+		t.Error("a comment makes another program")
+	}
+}
+
+// Stamps are of runs in which something happens, and differ between hosts.
+func TestHostStamps(t *testing.T) {
+	seen := make(map[string]string)
+	for _, h := range [][2]string{{"dcqcn_paper", "go-back-n"}, {"dcqcn_paper", "irn"}, {"timely", "go-back-n"}, {"pcn", "go-back-n"}, {"qcn", "go-back-n"}, {"hpcc", "go-back-n"}, {"none", "go-back-n"}} {
+		s := HostStamp(h[0], h[1])
+		if other, ok := seen[s]; s == "" || ok || s != stamp(h[0], h[1]) {
+			t.Errorf("the stamp of %v is %q, as that of %q", h, s, other)
+		}
+		seen[s] = h[0] + " " + h[1]
+	}
+}
