@@ -369,7 +369,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 			}
 			defer end()
 		}
-		outcomes, sweep := make([]*result.Outcome, len(plans)), new(exp.Batch)
+		outcomes, sweep := make([]*result.Outcome, len(plans)), new(exp.Sweep)
 		err = exp.ShareBudget(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
 			p, mine := plans[i], o
 			mine.Budget = part
@@ -383,7 +383,7 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 				mine.Earlier = nil
 			}
 			if len(plans) > 1 && o.Budget == 0 {
-				mine.Batch, mine.After = sweep, plans[i+1:]
+				mine.Sweep, mine.After = sweep, plans[i+1:]
 			}
 			if len(plans) > 1 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "experiment %d of %d: %s\n", i+1, len(plans), p.Scenario.Name)
@@ -547,10 +547,8 @@ func newExpStatusCmd() *cobra.Command {
 		Use:   "status NAME|FILE.yaml|all...",
 		Short: "Print how many runs of experiments are done, running, failed and left, and the time left",
 		Long: `Prints for each experiment how many runs are done, running, failed and left, and
-the time left, including the seeds that its claims are expected to need: one
-number if it is likely to be right within a quarter, otherwise a range that
-contains the time left nine times out of ten. It may be called while another
-process executes the runs.`,
+about the time left, from the times of finished runs and the seeds that its claims
+are expected to need. It may be called while another process executes the runs.`,
 		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper\n  pauseless exp status all --stale docs/results",
 	}
 	f.add(cmd)
@@ -591,7 +589,7 @@ process executes the runs.`,
 			}
 			switch left := s.Failed + s.Left + s.Asked + len(s.Running); {
 			case left > 0 && s.Until.Known():
-				fmt.Fprintf(w, "; %v to go, over %s", s.Until, overAt(s.Until))
+				fmt.Fprintf(w, "; %v to go, over at %s", s.Until, overAt(s.Until))
 			case left > 0:
 				fmt.Fprint(w, "; an estimate of the time follows when a run is done")
 			}
@@ -604,8 +602,8 @@ process executes the runs.`,
 				fmt.Fprintf(w, "  failed: %s: %s\n", name, text)
 			}
 		}
-		if left := exp.AllLeft(store, plans, all); len(plans) > 1 && left.Known() {
-			fmt.Fprintf(w, "all: %v to go, over %s\n", left, overAt(left))
+		if left := exp.AllLeft(all); len(plans) > 1 && left.Known() {
+			fmt.Fprintf(w, "all: %v to go, over at %s\n", left, overAt(left))
 		}
 		return nil
 	}
@@ -613,14 +611,7 @@ process executes the runs.`,
 }
 
 // overAt returns the time of day at which the remaining time is over.
-func overAt(l exp.Estimate) string {
-	at := func(d time.Duration) string { return time.Now().Add(d).Format("15:04:05") }
-	if d, ok := l.About(); ok {
-		return "at " + at(d)
-	}
-	least, most := l.Between()
-	return "between " + at(least) + " and " + at(most)
-}
+func overAt(l exp.Estimate) string { return time.Now().Add(l.Left()).Format("15:04:05") }
 
 func newExpShowCmd() *cobra.Command {
 	var f expFlags

@@ -38,9 +38,6 @@ type Plan struct {
 	bases    [][]byte           // of the keys, by case
 	build    string             // whose runs it reads; "" for this one
 	on       string             // the real network of its runs; "" for virtual time
-
-	mu     sync.Mutex
-	volume map[traffic]float64 // see work
 }
 
 // A Job is one run of a plan: one case with one seed.
@@ -197,6 +194,11 @@ func (p *Plan) arms() []result.Arm {
 		sources = append(sources, source{prog.P4, prog.Manifest})
 	}
 	return armsOf(p.Scenario, sources)
+}
+
+// seeds returns the greatest number of seeds of a case.
+func (p *Plan) seeds() int {
+	return max(len(p.Scenario.Seeds), p.Scenario.MaxSeeds, p.Scenario.MaxSeedsOpen)
 }
 
 // rank orders seeds: those of the file in the order of the file, then the others.

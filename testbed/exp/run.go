@@ -27,9 +27,9 @@ type Options struct {
 	Maker Maker
 	// Budget, if not zero, is the time after which no further run is begun.
 	Budget time.Duration
-	// Batch, if set, is the batch that the plan is part of, and After are the plans
+	// Sweep, if set, is the sweep that the plan is part of, and After are the plans
 	// after it. Both serve to estimate the time of all.
-	Batch *Batch
+	Sweep *Sweep
 	After []*Plan
 	// Earlier, if set, is an outcome of the same file and scale. Its runs are not
 	// made again, except for the first one, which must have the same result.
@@ -104,16 +104,12 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	if err := st.noteBuild(); err != nil {
 		return nil, st.writeError("results cannot be kept", err)
 	}
-	r := &runner{p: p, st: st, o: o, earlier: make(map[string]result.RunNote), done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), took: make(map[Job]float64), begun: time.Now()}
+	r := &runner{p: p, st: st, o: o, earlier: make(map[string]result.RunNote), done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), pace: make(pace), begun: time.Now()}
 	if o.OnEvent != nil {
-		r.costs = newCostModel(p, st)
-		seen := make(map[string]bool)
 		for _, after := range o.After {
-			r.after += after.ahead(st, seen)
+			r.after += after.ahead(st)
 		}
 	}
-	all := false
-	defer func() { p.saveTimes(st, r.took, all) }()
 	jobs := p.Jobs()
 	if o.Earlier != nil {
 		r.take(o.Earlier, jobs)
@@ -137,7 +133,6 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 			}
 		}
 		if len(jobs) == 0 {
-			all = true
 			return out, nil
 		}
 		r.emit(Event{Kind: SeedsAdded, Total: len(r.done) + len(jobs)})
@@ -213,39 +208,41 @@ type runner struct {
 	done      map[Job]result.RunNote
 	jobs      []Job             // all that are known
 	at        map[Job]time.Time // when those under way were begun
-	took      map[Job]float64   // seconds
-	costs     *costModel        // nil without OnEvent
-	parallel  int               // runs at a time, of the last estimate
-	atOnce    int               // runs at a time by workers, while enough were left
+	pace      pace
+	parallel  int // runs at a time, of the last estimate
+	atOnce    int // runs at a time by workers, while enough were left
 	index     int
 	estimated time.Time
 	estimate  Estimate
 	all       Estimate
-	after     float64 // seconds that the runs of the plans after it took last time
+	cost      time.Duration // of an estimate
+	after     int           // runs of the plans after it
 }
 
 // left estimates the remaining time.
 func (r *runner) left() Estimate {
-	var runs []pending
+	begun := time.Now()
+	defer func() { r.cost = time.Since(begun) }()
+	var missing []Job
+	elapsed := make(map[Job]float64)
 	for _, j := range r.jobs {
 		if _, ok := r.done[j]; ok {
 			continue
 		}
-		w := pending{job: j}
+		missing = append(missing, j)
 		if at, ok := r.at[j]; ok {
-			w.elapsed = max(time.Since(at), 1).Seconds()
+			elapsed[j] = time.Since(at).Seconds()
 		}
-		runs = append(runs, w)
 	}
 	parallel := r.o.Parallel
 	if r.o.Maker != nil { // workers may be fewer than Parallel: count those under way and the one that has just ended
-		if len(runs) > len(r.at) || r.atOnce == 0 {
+		if len(missing) > len(r.at) || r.atOnce == 0 {
 			r.atOnce = len(r.at) + 1
 		}
 		parallel = r.atOnce
 	}
 	r.parallel = parallel
-	return r.costs.left(runs, parallel)
+	return r.pace.left(r.p, missing, elapsed, r.p.Outcome(r.done, r.o.Earlier), parallel)
 }
 
 func (r *runner) emit(e Event) {
@@ -257,11 +254,11 @@ func (r *runner) emit(e Event) {
 	if e.Name == "" && e.Job.Key != "" {
 		e.Name = r.p.Name(e.Job)
 	}
-	if (e.Kind == Finished || e.Kind == Progressing) && (r.estimated.IsZero() || time.Since(r.estimated) >= max(estimateEvery, 100*r.costs.cost)) {
+	if (e.Kind == Finished || e.Kind == Progressing) && (r.estimated.IsZero() || time.Since(r.estimated) >= max(estimateEvery, 100*r.cost)) {
 		e.Left, r.estimated = r.left(), time.Now()
 		r.estimate, r.all = e.Left, e.Left
-		if r.o.Batch != nil {
-			r.all = r.o.Batch.all(e.Left, r.after, r.parallel)
+		if r.o.Sweep != nil {
+			r.all = r.o.Sweep.all(e.Left, r.after, r.parallel)
 		}
 	} else {
 		e.Left = r.estimate
@@ -357,7 +354,7 @@ func (r *runner) one(ctx context.Context, j Job) error {
 		r.emit(e)
 		return nil
 	}
-	var claim *Claim
+	var lease *Lease
 	for waited := false; ; waited = true {
 		if rec, err := r.st.Get(j.Key); err != nil {
 			return fmt.Errorf("%w; finished runs are kept, and the same command continues", err)
@@ -372,7 +369,7 @@ func (r *runner) one(ctx context.Context, j Job) error {
 			r.emit(e)
 			return nil
 		}
-		c, ok, err := r.st.Claim(j.Key, r.p.Name(j), r.o.Maker != nil)
+		c, ok, err := r.st.Lease(j.Key, r.p.Name(j), r.o.Maker != nil)
 		if err != nil {
 			return r.st.writeError("results cannot be kept", err)
 		}
@@ -382,7 +379,7 @@ func (r *runner) one(ctx context.Context, j Job) error {
 		}
 		if ok {
 			defer c.Release()
-			claim = c
+			lease = c
 			break
 		}
 		if !waited {
@@ -405,7 +402,7 @@ func (r *runner) one(ctx context.Context, j Job) error {
 	var err error
 	if r.o.Maker != nil {
 		rec, err = r.o.Maker.Make(ctx, r.p, j, func(worker string) {
-			claim.Begun(worker)
+			lease.Begun(worker)
 			begin()
 		})
 	} else {
@@ -472,16 +469,12 @@ func (r *runner) finish(j Job, n result.RunNote, rec *Record) {
 	defer r.mu.Unlock()
 	r.done[j] = n
 	delete(r.at, j)
-	var seconds, work float64
-	if rec != nil {
-		seconds, work = rec.TookS, float64(rec.Run.Summary.Hops)
+	if rec == nil || rec.TookS <= 0 {
+		return
 	}
-	if seconds > 0 {
-		r.took[j] = seconds
-	}
-	if r.costs != nil {
-		r.costs.add(j, &n, seconds, work)
-		r.o.Batch.add(seconds, r.costs.lastSeconds(j))
+	r.pace.add(r.p.keys(j), rec.TookS)
+	if s := r.o.Sweep; s != nil {
+		s.seconds, s.runs = s.seconds+rec.TookS, s.runs+1
 	}
 }
 

@@ -428,18 +428,18 @@ func TestEmptyMarkIsAClaim(t *testing.T) {
 	if err := os.WriteFile(mark, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := st.Claim(key, "a run", false); ok || err != nil {
+	if _, ok, err := st.Lease(key, "a run", false); ok || err != nil {
 		t.Errorf("claimed %v, error %v, while another process writes its mark", ok, err)
 	}
 	old := time.Now().Add(-2 * staleAfter)
 	if err := os.Chtimes(mark, old, old); err != nil {
 		t.Fatal(err)
 	}
-	claim, ok, err := st.Claim(key, "a run", false)
+	lease, ok, err := st.Lease(key, "a run", false)
 	if !ok || err != nil {
 		t.Fatalf("claimed %v, error %v, long after that process ended", ok, err)
 	}
-	claim.Release()
+	lease.Release()
 }
 
 // A failed run does not end the experiment and is part of the outcome.
@@ -488,11 +488,11 @@ func TestOneProcessClaimsAnAbandonedRun(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if claim, ok, err := st.Claim(key, "x", false); err != nil {
+				if lease, ok, err := st.Lease(key, "x", false); err != nil {
 					t.Error(err)
 				} else if ok {
 					took.Add(1)
-					t.Cleanup(claim.Release)
+					t.Cleanup(lease.Release)
 				}
 			})
 		}
@@ -520,7 +520,7 @@ func TestTheBudgetHidesNoError(t *testing.T) {
 	jobs := p.Jobs()
 	sample := p.Name(jobs[0]) // made again although the budget is spent
 	r := &runner{p: p, st: newStore(t), o: Options{Parallel: 1, Budget: 1, Maker: brokenMaker{}}, begun: time.Now().Add(-time.Hour), sample: sample,
-		earlier: map[string]result.RunNote{sample: {State: result.Done}}, done: map[Job]result.RunNote{}, at: map[Job]time.Time{}, took: map[Job]float64{}}
+		earlier: map[string]result.RunNote{sample: {State: result.Done}}, done: map[Job]result.RunNote{}, at: map[Job]time.Time{}, pace: pace{}}
 	if err := r.batch(t.Context(), append(jobs[:1:1], slices.Repeat(jobs[1:2], 50_000)...)); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}

@@ -158,9 +158,9 @@ const (
 	staleAfter = 30 * time.Second
 )
 
-// A Claim marks a run as being made by this process. It is renewed until it is
+// A Lease marks a run as being made by this process. It is renewed until it is
 // released.
-type Claim struct {
+type Lease struct {
 	path string
 	stop chan struct{}
 
@@ -170,7 +170,7 @@ type Claim struct {
 }
 
 // Release removes the claim, whether or not the run was made.
-func (c *Claim) Release() {
+func (c *Lease) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over {
@@ -182,7 +182,7 @@ func (c *Claim) Release() {
 
 // Begun notes the worker that has begun the run. Only Status reads the note, so a
 // failure to write it is ignored.
-func (c *Claim) Begun(worker string) {
+func (c *Lease) Begun(worker string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -194,9 +194,9 @@ func (c *Claim) Begun(worker string) {
 	}
 }
 
-// Claim claims a run for this process. It returns ok false if another process has
+// Lease takes a run for this process. It returns ok false if another process has
 // claimed it. Asked reports that the run will be offered to workers.
-func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err error) {
+func (s *Store) Lease(key, name string, asked bool) (lease *Lease, ok bool, err error) {
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
 	mark := Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now(), Asked: asked}
@@ -228,7 +228,7 @@ func (s *Store) Claim(key, name string, asked bool) (claim *Claim, ok bool, err 
 				}
 			}
 		}()
-		return &Claim{path: path, stop: stop, mark: mark}, true, nil
+		return &Lease{path: path, stop: stop, mark: mark}, true, nil
 	}
 	return nil, false, nil
 }

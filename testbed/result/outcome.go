@@ -597,6 +597,41 @@ func (o *Outcome) Wanting(most, open int) map[int]int {
 	return want
 }
 
+// Cells returns the indices of the cells that a claim compares.
+func (j *Judged) Cells() (cells []int) {
+	for _, pair := range j.cells {
+		for _, i := range pair {
+			if i >= 0 {
+				cells = append(cells, i)
+			}
+		}
+	}
+	return cells
+}
+
+// Expected returns the indices of cells whose claims are less precise than they
+// require, with the number of seeds that these are expected to need: an interval
+// becomes narrower with the square root of their number. The limits are those of Wanting.
+func (o *Outcome) Expected(most, open int) map[int]int {
+	want := make(map[int]int)
+	for i := range o.Claims {
+		j := &o.Claims[i]
+		if j.Precise {
+			continue
+		}
+		seeds := most
+		if j.Verdict == Inconclusive {
+			seeds = max(most, open)
+		} else if ratio := (float64(j.High) - float64(j.Low)) / 2 / j.Claim.within(); ratio > 1 {
+			seeds = int(min(float64(j.Seeds)*ratio*ratio, float64(most)))
+		}
+		for _, cell := range j.Cells() {
+			want[cell] = max(want[cell], seeds)
+		}
+	}
+	return want
+}
+
 // isCount reports whether a metric counts events of a run.
 func isCount(metric string) bool {
 	base, _, _ := strings.Cut(metric, ".")
