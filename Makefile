@@ -3,9 +3,8 @@
 GO ?= go
 
 # How releases are built, with the processor's profile that `make pgo` made. The
-# first tag leaves out gRPC's tracing pages, which would link text/template and
-# with it the methods of all packages: 3.4 MB. The second leaves out net/http's own
-# HTTP/2, which gRPC does not use and our pages do not need: 0.3 MB.
+# first tag leaves out gRPC's tracing pages, which nothing serves. The second leaves
+# out net/http's own HTTP/2, which gRPC does not use and our pages do not need.
 PGO = packaging/pauseless.pgo
 RELEASE = -trimpath -tags=grpcnotrace,nethttpomithttp2 -pgo=$(abspath $(PGO)) -ldflags="-s -w"
 

@@ -3,7 +3,6 @@ module github.com/pauseless/pauseless
 go 1.26.0
 
 require (
-	github.com/DataDog/datadog-agent/pkg/template v0.85.1
 	github.com/antoninbas/p4runtime-go-client v0.0.0-20250129182037-de3748d9d859
 	github.com/apache/thrift v0.25.0
 	github.com/charmbracelet/bubbletea v1.3.10

@@ -11,8 +11,7 @@ import (
 )
 
 // derived are the values computed from a profile's sizes and units. Templates
-// read them as {{.PathBits}}. They are fields because templates call no methods
-// (RATIONALE.md, "Why DataDog's copy of Go's templates?").
+// read them as {{.PathBits}}. They are fields, so that templates call no methods.
 type derived struct {
 	PriorityQueues bool // ports have a queue per class
 	Lossless       int  // the class with PFC

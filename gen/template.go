@@ -9,9 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 	syntax "text/template/parse"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/packet"

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"

@@ -185,10 +185,8 @@ func (a *Asm) Finish() {
 	a.Code, a.uses = code, nil
 }
 
-//go:noinline
 func (a *Asm) bytes(b ...byte) { a.Code = append(a.Code, b...) }
 
-//go:noinline
 func (a *Asm) imm32(x int32) { a.Code = binary.LittleEndian.AppendUint32(a.Code, uint32(x)) }
 
 // Bits of the REX prefix: wide is REX.W, for operations on 64 bits. low is a prefix
@@ -206,8 +204,6 @@ func (a *Asm) prefix(rex byte) {
 }
 
 // rr emits an instruction on two registers: r is in ModRM.reg, m in ModRM.rm.
-//
-//go:noinline
 func (a *Asm) rr(rex byte, op []byte, r, m Reg) {
 	a.prefix(rex | byte(r)>>3<<2 | byte(m)>>3)
 	a.bytes(op...)
@@ -285,13 +281,9 @@ func (a *Asm) LoadPair(p Pair, m Mem) { a.rm(0, []byte{0x0f, 0x10}, Reg(p), m) }
 func (a *Asm) StorePair(m Mem, p Pair) { a.rm(0, []byte{0x0f, 0x11}, Reg(p), m) }
 
 // Lea computes an address.
-//
-//go:noinline
 func (a *Asm) Lea(d Reg, m Mem) { a.rm(wide, []byte{0x8d}, d, m) }
 
 // Move copies a register.
-//
-//go:noinline
 func (a *Asm) Move(d, r Reg) { a.rr(wide, []byte{0x89}, r, d) }
 
 // Low keeps the low 1, 2 or 4 bytes of a register and clears the others.
@@ -328,13 +320,9 @@ func (a *Asm) Imm(d Reg, x uint64) {
 func Fits(x uint64) bool { return uint64(int64(int32(x))) == x }
 
 // Op computes d = d op r.
-//
-//go:noinline
 func (a *Asm) Op(op Op, d, r Reg) { a.rr(wide, []byte{byte(op)<<3 | 3}, d, r) }
 
 // OpMem computes d = d op m.
-//
-//go:noinline
 func (a *Asm) OpMem(op Op, d Reg, m Mem) { a.rm(wide, []byte{byte(op)<<3 | 3}, d, m) }
 
 // OpImm computes d = d op x.
@@ -366,45 +354,33 @@ func (a *Asm) Cmp32(r Reg, x uint32) {
 }
 
 // Mul computes d = d · r.
-//
-//go:noinline
 func (a *Asm) Mul(d, r Reg) { a.rr(wide, []byte{0x0f, 0xaf}, d, r) }
 
 // MulHigh multiplies AX by r. DX has the high 64 bits of the product, AX the low ones.
 func (a *Asm) MulHigh(r Reg) { a.rr(wide, []byte{0xf7}, 4, r) }
 
 // MulImm computes d = r · x.
-//
-//go:noinline
 func (a *Asm) MulImm(d, r Reg, x int32) {
 	a.rr(wide, []byte{0x69}, d, r)
 	a.imm32(x)
 }
 
 // Inc adds one to 64 bits in memory.
-//
-//go:noinline
 func (a *Asm) Inc(m Mem) { a.rm(wide, []byte{0xff}, 0, m) }
 
 // Not inverts all bits.
 func (a *Asm) Not(d Reg) { a.rr(wide, []byte{0xf7}, 2, d) }
 
 // Test compares a register with zero.
-//
-//go:noinline
 func (a *Asm) Test(r Reg) { a.rr(wide, []byte{0x85}, r, r) }
 
 // TestImm compares r & x with zero. x is not negative.
-//
-//go:noinline
 func (a *Asm) TestImm(r Reg, x int32) {
 	a.rr(0, []byte{0xf7}, 0, r)
 	a.imm32(x)
 }
 
 // Shift shifts by n < 64 bits.
-//
-//go:noinline
 func (a *Asm) Shift(s Shift, d Reg, n uint8) {
 	a.rr(wide, []byte{0xc1}, Reg(s), d)
 	a.bytes(n)
@@ -434,13 +410,9 @@ func (a *Asm) Set(c Cond, d Reg) {
 }
 
 // MoveIf copies a register if the condition holds.
-//
-//go:noinline
 func (a *Asm) MoveIf(c Cond, d, r Reg) { a.rr(wide, []byte{0x0f, 0x40 | byte(c)}, d, r) }
 
 // JumpIf jumps if the condition holds.
-//
-//go:noinline
 func (a *Asm) JumpIf(c Cond, l Label) {
 	a.bytes(0x0f, 0x80|byte(c))
 	a.branch(l, true)
@@ -450,8 +422,6 @@ func (a *Asm) JumpIf(c Cond, l Label) {
 func (a *Asm) JumpTo(m Mem) { a.rm(0, []byte{0xff}, 4, m) }
 
 // Jump jumps.
-//
-//go:noinline
 func (a *Asm) Jump(l Label) {
 	a.bytes(0xe9)
 	a.branch(l, false)

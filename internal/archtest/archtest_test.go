@@ -56,8 +56,6 @@ var bans = []struct{ folder, path, reason string }{
 	{"compiler", "google.golang.org/grpc", "the compiler has no wire"},
 	{"gen", "google.golang.org/grpc", "the generator has no wire"},
 	{"fabric", "google.golang.org/grpc", "the fabric has no wire"},
-	{"", "text/template", "it calls methods by name, so that the linker keeps all methods of all packages (3.4 MB): github.com/DataDog/datadog-agent/pkg/template/text"},
-	{"", "html/template", "it imports text/template: github.com/DataDog/datadog-agent/pkg/template/html"},
 }
 
 func TestDirectionRule(t *testing.T) {

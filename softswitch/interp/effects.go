@@ -10,9 +10,6 @@ type effects struct {
 	pure, spreads bool
 }
 
-// use and def are called in a hundred places, so they are not inlined.
-//
-//go:noinline
 func (e *effects) use(s, n int) {
 	for i := range n {
 		if s+i < firstConst {
@@ -21,7 +18,6 @@ func (e *effects) use(s, n int) {
 	}
 }
 
-//go:noinline
 func (e *effects) def(s, n int) {
 	for i := range n {
 		e.defs = append(e.defs, s+i)

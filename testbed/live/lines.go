@@ -59,7 +59,7 @@ func (l *lines) done() []result.Line {
 			out = append(out, *line)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b result.Line) int {
+	slices.SortFunc(out, func(a, b result.Line) int {
 		return cmp.Or(strings.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port), strings.Compare(a.Name, b.Name))
 	})
 	return out

@@ -12,8 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/text"
+	"text/template"
 
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/relay"

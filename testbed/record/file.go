@@ -5,16 +5,13 @@ package record
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"strconv"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/pauseless/pauseless/internal/infile"
 )
@@ -33,19 +30,11 @@ type header struct {
 // Write writes a file of recordings.
 func Write(w io.Writer, runs []*Run) error {
 	// Writing is a part of the run's time. Better compression would save little and
-	// take several times as long; the standard library's takes twice as long. The
-	// header and trailer of RFC 1952 are written here, since klauspost/compress/gzip
-	// is 8 KB of the binary.
-	if _, err := w.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff}); err != nil {
-		return err
-	}
-	z, err := flate.NewWriter(w, flate.BestSpeed)
+	// take several times as long; the standard library's takes twice as long.
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
-	sum := crc32.NewIEEE()
-	text := io.MultiWriter(z, sum)
-	size := int64(0)
 	for i := -1; i < len(runs); i++ {
 		// One goroutine encodes, another one compresses.
 		from, to := io.Pipe()
@@ -56,18 +45,12 @@ func Write(w io.Writer, runs []*Run) error {
 				to.CloseWithError(runs[i].WriteJSON(to))
 			}
 		}()
-		n, err := io.Copy(text, from)
-		size += n
-		if err != nil {
+		if _, err := io.Copy(z, from); err != nil {
 			from.CloseWithError(err)
 			return err
 		}
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	_, err = w.Write(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, sum.Sum32()), uint32(size)))
-	return err
+	return z.Close()
 }
 
 // WriteJSON writes the same line as json.Encoder in a quarter of the time, and

@@ -207,7 +207,7 @@ func (p *Poller) Look(ctx context.Context) error {
 			list = append(list, c, l.queues[c])
 		}
 	}
-	slices.SortStableFunc(l.events, func(a, b Event) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(l.events, func(a, b Event) int { return slices.Compare(a[:], b[:]) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.addEvents(l.events)

@@ -11,12 +11,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/web"

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -21,8 +22,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/web"

@@ -12,9 +12,8 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html/template"
 	"strings"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
 )
 
 //go:embed dist/lib.js dist/report.js dist/live.js dist/style.css
