@@ -127,7 +127,10 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 		if all, file, err = deployedTargets(c.network); err != nil {
 			return nil, err
 		}
-		c.net, _ = topo.Read(file) // for names; the file may be gone
+		c.net, _ = networkOf(file) // for names; the file may be gone
+		if c.net != nil && c.net.Name == "" {
+			c.net.Name = c.network
+		}
 	case c.topology != "":
 		if c.net, err = topo.Read(c.topology); err != nil {
 			return nil, err
