@@ -55,13 +55,29 @@ func onScale(change float64) float64 {
 	return math.Round(10*(min(max(change, scaleFrom), scaleTo)-scaleFrom)/(scaleTo-scaleFrom)*scaleWidth) / 10
 }
 
-var verdictWords = map[string]string{result.Holds: "hold", result.Refuted: "are refuted", result.Inconclusive: "are undecided"}
+// verdictWords has the verb for one claim with a verdict, and for several.
+var verdictWords = map[string][2]string{
+	result.Holds: {"holds", "hold"}, result.Refuted: {"is refuted", "are refuted"}, result.Inconclusive: {"is undecided", "are undecided"},
+	result.NotTested: {"is not tested", "are not tested"}, result.Idle: {"compares with a scheme that did nothing", "compare with a scheme that did nothing"},
+}
 
 func counted(n int, verdict string) string {
 	if n == 1 {
-		return "1 " + map[string]string{result.Holds: "holds", result.Refuted: "is refuted", result.Inconclusive: "is undecided"}[verdict]
+		return "1 " + verdictWords[verdict][0]
 	}
-	return fmt.Sprintf("%d %s", n, verdictWords[verdict])
+	return fmt.Sprintf("%d %s", n, verdictWords[verdict][1])
+}
+
+// countedAll lists the numbers of verdicts. Of the last two kinds it lists those that
+// there are.
+func countedAll(n map[string]int) string {
+	var parts []string
+	for _, of := range result.Verdicts {
+		if n[of] > 0 || of != result.NotTested && of != result.Idle {
+			parts = append(parts, counted(n[of], of))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // verdicts returns the table of claims; nil for up to fewAnswers verdicts.
@@ -69,7 +85,6 @@ func verdicts(o *result.Outcome) *Verdicts {
 	if len(o.Claims) <= fewAnswers {
 		return nil
 	}
-	holds, refuted, open := o.Count()
 	v := &Verdicts{}
 	for _, c := range []float64{-1, -0.5, 0, 0.5, 1} {
 		text := strings.Replace(fmt.Sprintf("%+.0f %%", 100*c), "-", "−", 1)
@@ -96,7 +111,7 @@ func verdicts(o *result.Outcome) *Verdicts {
 		counts[j.Text][j.Verdict]++
 		row := &v.Rows[k]
 		e, lo, hi := float64(j.Effect), float64(j.Low), float64(j.High)
-		m := Mark{Y: float64(len(row.Marks))*markHeight + 7, Class: map[string]string{result.Holds: better, result.Refuted: worse, result.Inconclusive: undecided}[j.Verdict], Text: verdict(j).Text}
+		m := Mark{Y: float64(len(row.Marks))*markHeight + 7, Class: map[string]string{result.Holds: better, result.Refuted: worse, result.Inconclusive: undecided, result.NotTested: undecided, result.Idle: undecided}[j.Verdict], Text: verdict(j).Text}
 		switch {
 		case j.Difference != nil: // off the scale of changes: an arrow
 			x := onScale(math.Copysign(scaleTo, float64(j.Difference.Value)))
@@ -114,14 +129,14 @@ func verdicts(o *result.Outcome) *Verdicts {
 		row := &v.Rows[i]
 		row.Height = float64(len(row.Marks))*markHeight + 4
 		var parts []string
-		for _, of := range []string{result.Holds, result.Refuted, result.Inconclusive} {
+		for _, of := range result.Verdicts {
 			if n := counts[row.Text][of]; n > 0 {
 				parts = append(parts, counted(n, of))
 			}
 		}
 		row.Count = strings.Join(parts, ", ")
 	}
-	v.Lead = fmt.Sprintf("Of %d verdicts on %d claims %s, %s, %s.", len(o.Claims), len(claims), counted(holds, result.Holds), counted(refuted, result.Refuted), counted(open, result.Inconclusive))
+	v.Lead = fmt.Sprintf("Of %d verdicts on %d claims %s.", len(o.Claims), len(claims), countedAll(o.Count()))
 	return v
 }
 

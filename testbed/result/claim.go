@@ -25,6 +25,8 @@ type Claim struct {
 	// values for Than, if they differ.
 	At     map[string]string `yaml:"at" json:"at,omitempty"`
 	ThanAt map[string]string `yaml:"than_at" json:"than_at,omitempty"`
+	// Premise is what must be there for the claim to be tested.
+	Premise Premise `yaml:"premise" json:"premise,omitzero"`
 	// Over is how several points are combined: each (the default), mean, or best.
 	Over string `yaml:"over" json:"over,omitempty"`
 	Note string `yaml:"note" json:"note,omitempty"` // a remark that is shown with the claim

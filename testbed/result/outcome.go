@@ -163,6 +163,8 @@ const (
 	Holds        = "holds"
 	Refuted      = "refuted"
 	Inconclusive = "inconclusive"
+	NotTested    = "not tested" // the claim's premise is absent
+	Idle         = "idle"       // the scheme did nothing
 )
 
 // Judged is a claim at a point, and its verdict.
@@ -183,6 +185,8 @@ type Judged struct {
 	Value      Num         `json:"value"`
 	Other      Num         `json:"other"`
 	Seeds      int         `json:"seeds"`
+	// Premise is the measured premise of the claim.
+	Premise *Premised `json:"premise,omitempty"`
 	// Precise reports whether the interval is as narrow as the claim requires.
 	Precise bool `json:"precise"`
 
@@ -529,6 +533,7 @@ func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, ce
 		early := RatioInterval(a, b, p*earlyError)
 		j.Precise = j.Precise || c.settledBy(Interval{early.Value - 1, early.Low - 1, early.High - 1})
 	}
+	o.untested(&j)
 	return j
 }
 
@@ -711,19 +716,16 @@ func (o *Outcome) remark() {
 	}
 }
 
+// Verdicts has the verdicts in the order in which they are counted.
+var Verdicts = []string{Holds, Refuted, Inconclusive, NotTested, Idle}
+
 // Count returns how many claims have each verdict.
-func (o *Outcome) Count() (holds, refuted, inconclusive int) {
+func (o *Outcome) Count() map[string]int {
+	n := make(map[string]int)
 	for i := range o.Claims {
-		switch o.Claims[i].Verdict {
-		case Holds:
-			holds++
-		case Refuted:
-			refuted++
-		default:
-			inconclusive++
-		}
+		n[o.Claims[i].Verdict]++
 	}
-	return holds, refuted, inconclusive
+	return n
 }
 
 // WriteJSON writes the outcome with all that follows from its values, for other

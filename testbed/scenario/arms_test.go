@@ -103,6 +103,8 @@ func TestErrorsInArmsHaveTheirPosition(t *testing.T) {
 		{"set: {red.kmin: 100KB}", "set: {red.kmim: 100KB}", "red.kmim"},
 		{"until: 50ms", "until: 50ms\nmax_seeds: 1", "max_seeds is 1, and there are 2 seeds already"},
 		{"until: 50ms", "until: 50ms\nmax_seeds: 4\nmax_seeds_open: 3", "max_seeds_open is 3, and there may be 4 seeds without it"},
+		{"until: 50ms", "until: 50ms\npremise: {than: 3}\nclaims: [{less: avg_fct_us, with: off, than: drill}]", "a premise has one of the keys less and more"},
+		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, premise: {more: stalled_share, than: 3}}]", "no metric is called \"stalled_share\""},
 		{"until: 50ms", "until: 50ms\nclaims: [{with: off, than: drill}]", "a claim has one of the keys less, more and same"},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us.part4, with: off, than: drill}]", "there is no part 4 of traffic"},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: dril}]", `"dril" is not an arm of this scenario (did you mean "drill"?)`},

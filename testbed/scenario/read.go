@@ -26,10 +26,10 @@ import (
 )
 
 // frame are the keys of a file that a case does not have.
-var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "max_seeds_open", "claims", "small"}
+var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "max_seeds_open", "claims", "premise", "small"}
 
 // notOfArms are the keys of a case that arms must share.
-var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "max_seeds_open", "vary", "arms", "profiles", "claims", "small"}
+var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "max_seeds_open", "vary", "arms", "profiles", "claims", "premise", "small"}
 
 // parse reads all files that the scenario refers to and makes its cases, so that
 // all errors are reported before the first run.
@@ -562,6 +562,9 @@ func (r *reader) claims(given []arm) {
 			arms = append(arms, c.Arm)
 		}
 	}
+	if len(s.cases) > 0 {
+		r.premise("premise", s.Premise, s.cases[0].net)
+	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		path := fmt.Sprintf("claims.%d", i)
@@ -585,11 +588,31 @@ func (r *reader) claims(given []arm) {
 				f.Errorf(join(path, side.key), "%q is not an arm of this scenario%s", side.arm, diag.DidYouMean(side.arm, arms))
 			}
 		}
+		if _, isNumber := c.Number(); c.Premise.IsZero() && !isNumber {
+			c.Premise = s.Premise
+		} else {
+			r.premise(join(path, "premise"), c.Premise, net)
+		}
 		r.at(join(path, "at"), c.At)
 		r.at(join(path, "than_at"), c.ThanAt)
 		if c.Over != "" && c.Over != "each" && c.Over != "mean" && c.Over != "best" {
 			f.Errorf(join(path, "over"), "over is %q; want each, mean or best", c.Over)
 		}
+	}
+}
+
+// premise checks the premise of a claim, or of those that have none.
+func (r *reader) premise(path string, p result.Premise, net *topo.Topology) {
+	if p.IsZero() {
+		return
+	}
+	key, metric := p.Relation()
+	if key == "" {
+		r.f.Errorf(path, "a premise has one of the keys less and more, as in {more: stalled_ratio, than: 0.01}")
+		return
+	}
+	if err := result.CheckMetric(metric, len(r.s.Traffic), net); err != nil {
+		r.f.Errorf(join(path, key), "%v", err)
 	}
 }
 

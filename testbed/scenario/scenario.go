@@ -58,6 +58,8 @@ type Scenario struct {
 	// if that is more.
 	MaxSeedsOpen int            `yaml:"max_seeds_open" limits:"0.."`
 	Claims       []result.Claim `yaml:"claims"` // results that a paper claims
+	// Premise is the premise of claims that compare two arms and have none of their own.
+	Premise result.Premise `yaml:"premise"`
 	// Small is the overlay of the small scale. Its key why explains why the
 	// experiment still answers the question.
 	Small yamlfile.Raw `yaml:"small"`

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Premise is what must be there for a claim to be tested, as PAUSE where a scheme
+// avoids pauses. It is measured on the arm with which the claim compares, or on the
+// claim's own arm if it compares with a number: the metric's mean over the seeds must be
+// more than a number, or less.
+type Premise struct {
+	More string  `yaml:"more" json:"more,omitempty"` // the metric that must be more
+	Less string  `yaml:"less" json:"less,omitempty"` // the metric that must be less
+	Than float64 `yaml:"than" json:"than"`
+}
+
+// IsZero reports whether a claim has no premise.
+func (p Premise) IsZero() bool { return p == Premise{} }
+
+// Relation returns the key of the premise, less or more, and its metric; "" if there
+// is not exactly one.
+func (p Premise) Relation() (key, metric string) {
+	switch {
+	case p.More != "" && p.Less == "":
+		return "more", p.More
+	case p.Less != "" && p.More == "":
+		return "less", p.Less
+	}
+	return "", ""
+}
+
+// Premised is a claim's premise, measured.
+type Premised struct {
+	Arm     string `json:"arm"`
+	Metric  string `json:"metric"`
+	Value   Num    `json:"value"` // the mean over the seeds, in the metric's unit
+	Present bool   `json:"present"`
+}
+
+// premise measures the premise of a claim. It is nil if the claim has none, or its
+// metric has no values.
+func (o *Outcome) premise(c *Claim, cells [][2]int) *Premised {
+	key, metric := c.Premise.Relation()
+	if key == "" {
+		return nil
+	}
+	base := 1
+	if _, isNumber := c.Number(); isNumber {
+		base = 0
+	}
+	p := &Premised{Metric: metric}
+	sum, n := 0.0, 0
+	for _, pair := range cells {
+		cell := &o.Cells[pair[base]]
+		p.Arm = cell.Arm
+		for _, v := range cell.Values[metric] {
+			if !math.IsNaN(float64(v)) {
+				sum += float64(v)
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	mean := sum / float64(n)
+	p.Value, p.Present = Num(mean), mean > c.Premise.Than
+	if key == "less" {
+		p.Present = mean < c.Premise.Than
+	}
+	return p
+}
+
+// absent says that the premise of a claim is not there.
+func (p *Premised) absent(c *Claim) string {
+	title, unit := p.Metric, ""
+	if m, ok := MetricOf(p.Metric); ok {
+		title, unit = m.Title, m.Unit
+	}
+	if unit != "" {
+		unit = " " + unit
+	}
+	key, _ := c.Premise.Relation()
+	return fmt.Sprintf("the premise is absent: %s with %s is %.3g%s, not %s than %.3g", title, p.Arm, float64(p.Value), unit, key, c.Premise.Than)
+}
+
+// acts are counters of what a scheme does. A scheme of which all are zero forwards as
+// if it were not there.
+var acts = []string{"reroutes", "recirculations", "postcards"}
+
+// idle reports whether a claim compares two arms with the same decisions: those whose
+// program counts its acts did nothing in any run, and there is one at least.
+func (o *Outcome) idle(cells [][2]int) bool {
+	counts := false
+	for _, pair := range cells {
+		for _, i := range pair {
+			if i < 0 {
+				return false
+			}
+			for _, name := range acts {
+				values := o.Cells[i].Values[name]
+				counts = counts || len(values) > 0
+				if slices.ContainsFunc(values, func(v Num) bool { return v != 0 }) {
+					return false
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// untested replaces the verdict on a claim whose premise is absent, or whose scheme did
+// nothing. Further seeds would not change that.
+func (o *Outcome) untested(j *Judged) {
+	j.Premise = o.premise(&j.Claim, j.cells)
+	key, _ := j.Claim.Relation()
+	switch {
+	case j.Seeds == 0:
+	case j.Premise != nil && !j.Premise.Present:
+		j.Verdict, j.Why, j.Precise = NotTested, j.Premise.absent(&j.Claim), true
+	case key != "same" && o.idle(j.cells):
+		j.Verdict, j.Why, j.Precise = Idle, "the program did nothing: no reroute, no recirculation, no postcard", true
+	}
+}
+
+// Answers to a number that a paper states.
+const (
+	Reproduced = "reproduced" // at least half of the paper's effect
+	Smaller    = "smaller"    // on the paper's side, less than half of its effect
+	None       = "none"       // no effect, or none of half of the paper's size
+	Opposite   = "opposite"   // on the other side
+)
+
+// Answer returns what came of the paper's number: Reproduced, Smaller, None, Opposite,
+// NotTested, Idle, or Inconclusive. It is "" if the claim has no number of a paper.
+func (j *Judged) Answer() string {
+	if j.Claim.Paper.IsZero() {
+		return ""
+	}
+	key, _ := j.Claim.Relation()
+	paper := j.Claim.Paper.Change
+	switch lo, hi := float64(j.Low), float64(j.High); {
+	case j.Verdict == Holds && key != "same" && paper != 0 && float64(j.Effect)/paper < 0.5:
+		return Smaller
+	case j.Verdict == Holds:
+		return Reproduced
+	case j.Verdict != Refuted:
+		return j.Verdict
+	case j.Difference == nil && (key == "less" && lo > 0 || key == "more" && hi < 0),
+		j.Difference != nil && (key == "less" && j.Difference.Low > 0 || key == "more" && j.Difference.High < 0):
+		return Opposite
+	}
+	return None
+}
