@@ -13,8 +13,9 @@ import (
 // claim's own arm if it compares with a number: the metric's mean over the seeds must be
 // more than a number, or less.
 type Premise struct {
-	More string  `yaml:"more" json:"more,omitempty"` // the metric that must be more
-	Less string  `yaml:"less" json:"less,omitempty"` // the metric that must be less
+	More string `yaml:"more" json:"more,omitempty"` // the metric that must be more
+	Less string `yaml:"less" json:"less,omitempty"` // the metric that must be less
+	// Than is the number, in the metric's unit.
 	Than float64 `yaml:"than" json:"than"`
 }
 
