@@ -158,12 +158,12 @@ func TestFailuresCanBeRead(t *testing.T) {
 func TestMistakesInScriptsAreExplained(t *testing.T) {
 	for script, want := range map[string]string{
 		"pakcet 1 00":                  "test.stf:1: unknown command pakcet (did you mean \"packet\"?)",
-		"packet x 00":                  `"x" is no port`,
+		"packet x 00":                  `"x" is not the number of a port`,
 		"packet 1 0":                   "ends in the middle of a byte",
-		"packet 1 0G":                  "is no digit of a packet",
+		"packet 1 0G":                  "is not a hexadecimal digit of a packet",
 		"add t":                        "want: add TABLE",
 		"add t k: a()":                 "key k has no value",
-		"add t x:1 a(b)":               `argument "b" is no NAME:VALUE`,
+		"add t x:1 a(b)":               `argument "b" is not of the form NAME:VALUE`,
 		"setdefault t":                 "want: setdefault TABLE ACTION(ARGUMENTS)",
 		"check_counter c":              "want: check_counter NAME(INDEX)",
 		"check_counter c(0) x == 1":    "a counter counts packets or bytes",

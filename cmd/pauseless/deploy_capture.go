@@ -210,6 +210,9 @@ func readPcap(name string) (frames [][]byte, after []time.Duration, err error) {
 	return frames, after, nil
 }
 
+// replay sends the frames of a capture through a socket, loops times, and returns how many
+// it sent. Frame i is sent at the i-th time after the beginning of its loop, times slow; if
+// pps is not 0, so many frames a second are sent instead.
 func replay(ctx context.Context, s *netns.Socket, frames [][]byte, after []time.Duration, pps, slow float64, loops int) (sent int, err error) {
 	for range loops {
 		begun := time.Now()

@@ -33,8 +33,10 @@ type PBFS struct {
 func (p *PBFS) check() (path string, err error) {
 	switch {
 	case !p.On:
-	case p.RTT < 0 || p.Tau < 0:
-		return "pbfs", fmt.Errorf("a time is negative")
+	case p.RTT < 0:
+		return "pbfs.rtt", fmt.Errorf("rtt is %v, must not be negative", p.RTT)
+	case p.Tau < 0:
+		return "pbfs.tau", fmt.Errorf("tau is %v, must not be negative", p.Tau)
 	case p.Delta < 1:
 		return "pbfs.delta", fmt.Errorf("delta is %d, must be at least 1", p.Delta)
 	case p.Mu <= 0 || p.Mu > 1:

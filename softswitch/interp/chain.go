@@ -13,8 +13,8 @@ import "github.com/pauseless/pauseless/internal/packet"
 // fields.
 type arrival struct{ length, port, time uint64 }
 
-// arrivalFields are these fields, and the one that says whether egress drops the
-// packet.
+// arrivalFields are the fields of the program that Arrive's code sets from an arrival,
+// and egress_spec, which says whether ingress drops the packet.
 type arrivalFields struct{ length, port, time, egressSpec Field }
 
 func (p *Program) arrivalFields() (a arrivalFields) {

@@ -51,7 +51,8 @@ type Machine struct {
 	chain   int
 	arrival arrival
 	arrives arrivalFields
-	// found is what the code of a deparser found: see deparser.
+	// found says what is left to do after the code of a deparser: 0 (nothing), toMove or
+	// toRewrite. See deparser.
 	found int
 }
 

@@ -28,7 +28,7 @@ type native struct {
 	// none.
 	save, restore int
 	clear         uintptr // address of the code that clears slots for a new packet
-	arrive        uintptr // of that which begins one and continues with the parser
+	arrive        uintptr // address of the code that starts a packet and falls through to the parser
 	deparse       [gresses]deparser
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interp executes BMv2 JSON: it compiles a program to the instructions
-// of a small register machine and executes them on the slots of one packet at a
-// time. Queues, clones and ports between the pipelines belong to the
+// Package interp executes BMv2 JSON. It compiles a program to the instructions of a
+// small register machine, optimises them, and executes them on the slots of one packet
+// at a time. On x86-64 Linux it translates them to machine code; the interpreter
+// executes what has no translation. Queues, clones and ports between the pipelines belong to the
 // architecture, which makes a Machine parse, run a pipeline and deparse, and
 // reads the metadata.
 //

@@ -38,8 +38,8 @@ func (r *Register) resetCell(i int) {
 const (
 	// rowLimbs is how many limbs a cache line has.
 	rowLimbs = 8
-	// rowReach is among how many arrays those of a row are, so that a file with very
-	// many arrays does not take long.
+	// rowReach limits how many arrays placeRegisters looks at for those of a row, which
+	// keeps it linear in the number of arrays.
 	rowReach = 256
 )
 

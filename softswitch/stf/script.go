@@ -200,7 +200,7 @@ func (c *Command) parseAction(text string) error {
 		}
 		name, value, ok := strings.Cut(arg, ":")
 		if !ok {
-			return fmt.Errorf("argument %q is no NAME:VALUE", arg)
+			return fmt.Errorf("argument %q is not of the form NAME:VALUE", arg)
 		}
 		c.Args = append(c.Args, Pair{unquote(strings.TrimSpace(name)), strings.TrimSpace(value)})
 	}
@@ -211,7 +211,7 @@ func (c *Command) parsePacket(rest string) error {
 	port, data, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(port)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is no port", port)
+		return fmt.Errorf("%q is not the number of a port", port)
 	}
 	c.Port = n
 	c.Data = strings.ToUpper(strings.Join(strings.Fields(data), ""))
@@ -224,7 +224,7 @@ func (c *Command) parsePacket(rest string) error {
 	}
 	for _, r := range c.Data {
 		if !strings.ContainsRune(digits, r) {
-			return fmt.Errorf("%q is no digit of a packet", r)
+			return fmt.Errorf("%q is not a hexadecimal digit of a packet", r)
 		}
 	}
 	if c.Op == "packet" && len(c.Data)%2 != 0 {

@@ -90,8 +90,12 @@ func (c *Coflow) check(t *topo.Topology, open bool) (string, error) {
 		return "total", fmt.Errorf("total must be at least one byte for each flow")
 	case c.Receivers < 0 || c.Receivers > len(to):
 		return "receivers", fmt.Errorf("receivers is %d, must be at most the %d hosts of to", c.Receivers, len(to))
-	case c.Start < 0 || c.Interval < 0 || c.Spread < 0 || c.Interval > vtime.Second*1000:
-		return "", fmt.Errorf("a time is negative or too long")
+	case c.Start < 0:
+		return "start", fmt.Errorf("start is %v, must not be negative", c.Start)
+	case c.Interval < 0 || c.Interval > vtime.Second*1000:
+		return "interval", fmt.Errorf("interval is %v, must be from 0s to 1000s", c.Interval)
+	case c.Spread < 0:
+		return "spread", fmt.Errorf("spread is %v, must not be negative", c.Spread)
 	case c.Interval > 0 && c.Spread > 0:
 		return "spread", fmt.Errorf("give either interval or spread, not both")
 	}

@@ -74,8 +74,12 @@ func (in *Incast) check(t *topo.Topology, _ bool) (string, error) {
 
 func checkRepeats(start vtime.Time, times int, interval, jitter vtime.Time, flows int) (string, error) {
 	switch {
-	case start < 0 || jitter < 0 || interval < 0:
-		return "", fmt.Errorf("a time is negative")
+	case start < 0:
+		return "start", fmt.Errorf("start is %v, must not be negative", start)
+	case jitter < 0:
+		return "jitter", fmt.Errorf("jitter is %v, must not be negative", jitter)
+	case interval < 0:
+		return "interval", fmt.Errorf("interval is %v, must not be negative", interval)
 	case times < 0 || times*flows > maxFlows:
 		return "times", fmt.Errorf("times is %d, must be from 1 to %d", times, maxFlows/flows)
 	case times > 1 && (interval == 0 || interval > vtime.Never/4/vtime.Time(times)):

@@ -50,7 +50,7 @@ func (p *Poisson) check(t *topo.Topology, open bool) (string, error) {
 	case p.Load <= 0 || p.Load > 2:
 		return "load", fmt.Errorf("load is %g, must be above 0 and at most 2; 1 is the capacity of the links", p.Load)
 	case p.Start < 0:
-		return "start", fmt.Errorf("start is %v", p.Start)
+		return "start", fmt.Errorf("start is %v, must not be negative", p.Start)
 	case p.Duration < 0 || p.Flows < 0 || p.Duration > 0 && p.Flows > 0 || !open && p.Duration == 0 && p.Flows == 0:
 		return "", fmt.Errorf("give either duration or flows")
 	case p.Flows > maxFlows:
