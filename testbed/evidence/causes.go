@@ -189,7 +189,6 @@ var shown = []known{
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "rate 10Gbps, nic go-back-n", cause: "there are no warnings, so that RLB's only effect is its header: with packets longer by as much, Presto's flows take as long", by: "rlb-fig11-recirculation", proof: proof{metric: "p99_fct_us", with: "presto-header", than: "presto-rlb"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: "how flows start, and w_min: with slow start, and 1/16 instead of 1/128, the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", with: "pcn-slow-16", than: "qcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", small: true, cause: lineRate + "the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", than: "qcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: lineRate + asLate, by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "dcqcn-slow", point: "W1"}},
@@ -207,8 +206,6 @@ var shown = []known{
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 6 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "p99_fct_us", than: "letflow", point: "10 at 0.8", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 10Gbps, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 4 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "avg_fct_us", than: "letflow", point: "11 at 10Gbps", refuted: true}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "presto-rlb", point: "load 0.5, nic go-back-n", paper: true, cause: "RLB's header: there are hardly any warnings, and with packets longer by as much, Presto's flows take longer, too", by: "rlb-fig11-header", proof: proof{metric: "avg_fct_us", with: "header", point: "Presto"}},
 	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
@@ -363,6 +360,9 @@ func near(c *result.Judged) bool {
 
 // explain returns the cause that an experiment shows of what came out for a claim.
 func (d *documents) explain(o *result.Outcome, c *result.Judged) string {
+	if untested(c.Verdict) {
+		return "" // the verdict says why
+	}
 	key, metric := c.Claim.Relation()
 	for i := range shown {
 		s := &shown[i]

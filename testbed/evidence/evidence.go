@@ -43,6 +43,7 @@ func Documents(root string) (map[string][]byte, error) {
 	d.reproduction()
 	d.readme()
 	d.pages()
+	d.answer()
 	d.gainsWithoutCauses()
 	d.causesShown()
 	return d.files, errors.Join(d.problems...)

@@ -134,7 +134,7 @@ func (d *documents) reproduction() {
 				n.add(o.Claims[i].Verdict)
 				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(o.Claims[i].Verdict)
 				switch why := d.writeClaim(claims[of], o, other, &o.Claims[i]); {
-				case !o.Claims[i].Claim.Paper.Given:
+				case !o.Claims[i].Claim.Paper.Given, untested(o.Claims[i].Verdict):
 				case o.Claims[i].Verdict == result.Holds && !isFigure(name):
 				case o.Claims[i].Verdict == result.Holds && strings.HasSuffix(why, notKnown):
 					gains.unknown++
@@ -164,18 +164,18 @@ gives no value. No parameter is tuned for a single figure. If our results refute
 
 ## By paper
 
-The numbers of claims that hold, are refuted, and are open (inconclusive). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
+The numbers of claims that hold, are refuted, are open (inconclusive), and are not tested: their premise is absent, or the scheme did nothing (idle). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
 causes. "Refuted" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run. So a claim can hold although the effect is smaller than in the paper
 ([experiments.md](experiments.md#claims)).
 
-| paper | scale | with a number: hold | refuted | open | others: hold | refuted | open |
-|---|---|---:|---:|---:|---:|---:|---:|
+| paper | scale | with a number: hold | refuted | open | not tested | others: hold | refuted | open | not tested |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 `)
 	for _, of := range papers {
 		for i, scale := range []string{"small", "the paper's"} {
 			fmt.Fprintf(&b, "| [%s](reproduction/%s.md) | %s |", of, strings.ToLower(of), scale)
 			for _, n := range sums[of][2*i : 2*i+2] {
-				fmt.Fprintf(&b, " %d | %d | %d |", n.holds, n.refuted, n.open)
+				fmt.Fprintf(&b, " %d | %d | %d | %d |", n.holds, n.refuted, n.open, n.untested)
 			}
 			b.WriteByte('\n')
 		}
@@ -183,22 +183,22 @@ causes. "Refuted" means that the interval lies on the other side of no effect, o
 	fmt.Fprint(&b, `
 ## Figures and tables
 
-The numbers of claims of each experiment that hold, are refuted, and are open, at the two scales. Figures that one experiment repeats have the same numbers.
+The numbers of claims of each experiment that hold, are refuted, are open, and are not tested, at the two scales. Figures that one experiment repeats have the same numbers.
 All have the seeds that their claims require, or as many as their files allow.
 
-| paper, figure | small scale | hold | refuted | open | paper's scale | hold | refuted | open |
-|---|---|---:|---:|---:|---|---:|---:|---:|
+| paper, figure | small scale | hold | refuted | open | not tested | paper's scale | hold | refuted | open | not tested |
+|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|
 `)
 	run, full := 0, 0
 	for _, l := range lines {
 		switch {
 		case l.page != "":
-			fmt.Fprintf(&b, "| %s | [%s](%s) | | | | | | | |\n", l.figure, strings.TrimPrefix(l.page, "../"), l.page)
+			fmt.Fprintf(&b, "| %s | [%s](%s) | | | | | | | | | |\n", l.figure, strings.TrimPrefix(l.page, "../"), l.page)
 			if _, err := os.Stat(filepath.Join(d.root, "docs", l.page)); err != nil {
 				d.problem("%w", err)
 			}
 		case l.experiments == "":
-			fmt.Fprintf(&b, "| %s | not run | | | | | | | |\n", l.figure)
+			fmt.Fprintf(&b, "| %s | not run | | | | | | | | | |\n", l.figure)
 		default:
 			run++
 			fmt.Fprintf(&b, "| %s |", l.figure)
@@ -207,14 +207,14 @@ All have the seeds that their claims require, or as many as their files allow.
 				switch n, ok := tallies[file]; {
 				case ok:
 					fmt.Fprintf(&b, " [%s](results/%s.md)", file, file)
-					fmt.Fprintf(&b, " | %d | %d | %d |", n.holds, n.refuted, n.open)
+					fmt.Fprintf(&b, " | %d | %d | %d | %d |", n.holds, n.refuted, n.open, n.untested)
 					if scale == scenario.Paper {
 						full++
 					}
 				case scale == scenario.Small:
 					d.problem("%s: there is no experiment %s with results", l.figure, l.experiments)
 				default:
-					fmt.Fprint(&b, " not run | | | |")
+					fmt.Fprint(&b, " not run | | | | |")
 				}
 			}
 			b.WriteByte('\n')
@@ -262,6 +262,8 @@ points in the last column; an experiment shows the cause for %d of them.
 var headlines = []struct{ scheme, experiment, text, point string }{
 	{"RLB", "rlb-fig12", "less p99 FCT with drill-rlb than with drill", "incast 4MB, nic go-back-n"},
 	{"", "rlb-fig3-victims", "less average FCT with rlb-drill than with drill", ""},
+	{"", "rlb-paused", "less average slowdown with rlb-drill than with drill", "paused 2 of 8, nic go-back-n"},
+	{"", "rlb-paused", "less average slowdown with rlb-drill than with drill", "paused 2 of 8, nic out-of-order"},
 	{"", "rlb-fig3-victims", "fewer stalled flows with rlb-drill than with drill", ""},
 	{"CLB", "clb-fig9", "less average coflow completion time with clb than with conga", "mean of reading 400us, flows 5; reading 400us, flows 15; reading 400us, flows 30"},
 	{"", "clb-fig9-mixed", "less average coflow completion time with clb than with conga", ""},
@@ -332,15 +334,20 @@ func column(number, full bool) int {
 
 // tally counts verdicts.
 type tally struct {
-	holds, refuted, open int
+	holds, refuted, open, untested int
 }
 
+// untested reports whether a verdict says that a claim was not tested.
+func untested(verdict string) bool { return verdict == result.NotTested || verdict == result.Idle }
+
 func (n *tally) add(verdict string) {
-	switch verdict {
-	case result.Holds:
+	switch {
+	case verdict == result.Holds:
 		n.holds++
-	case result.Refuted:
+	case verdict == result.Refuted:
 		n.refuted++
+	case untested(verdict):
+		n.untested++
 	default:
 		n.open++
 	}

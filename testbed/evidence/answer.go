@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+)
+
+// answerTable matches the generated table of docs/answer.md.
+var answerTable = regexp.MustCompile(`(?s)<!-- answer -->\n.*?<!-- end -->`)
+
+// pairs are the comparisons of docs/answer.md: a scheme, and what it is compared with.
+var pairs = []struct{ with, than, title, colour string }{
+	{"rlb-drill", "drill", "RLB over DRILL", "#1f77b4"},
+	{"rlb-presto", "presto", "RLB over Presto", "#9467bd"},
+	{"rlb-letflow", "letflow", "RLB over LetFlow", "#2ca02c"},
+	{"rlb-hermes", "hermes", "RLB over Hermes", "#7f7f7f"},
+	{"clb", "conga", "CLB, than CONGA", "#ff7f0e"},
+	{"plb", "ecmp", "PLB, than ECMP", "#d62728"},
+}
+
+// answer writes the table and the picture of docs/answer.md: the change of average
+// slowdown by the share of paths that are paused downstream, from rlb-paused.
+func (d *documents) answer() {
+	const page = "docs/answer.md"
+	o := d.kept("rlb-paused", scenario.Small)
+	if o == nil {
+		return
+	}
+	var b strings.Builder
+	b.WriteString("<!-- answer -->\n| paused paths | NIC | PAUSE at spines, stalled flows |")
+	for _, p := range pairs {
+		fmt.Fprintf(&b, " %s |", p.title)
+	}
+	b.WriteString("\n|---|---|---:|" + strings.Repeat("---:|", len(pairs)) + "\n")
+	for _, k := range o.Axes[0].Values {
+		for _, nic := range []string{"go-back-n", "out-of-order"} {
+			point := []string{k.Text, nic}
+			at := slices.IndexFunc(o.Cells, func(c result.Cell) bool { return c.Arm == "drill" && slices.Equal(c.Point, point) })
+			if at < 0 {
+				d.problem("rlb-paused has no cell of drill at %v", point)
+				return
+			}
+			base := o.Cells[at].Mean
+			fmt.Fprintf(&b, "| %s | %s | %.0f, %.0f %% |", k.Text, nic, float64(base["pause_frames.spine"]), 100*float64(base["stalled_ratio"]))
+			for _, p := range pairs {
+				c := d.pair(o, p.with, p.than, point)
+				if c == nil {
+					return
+				}
+				fmt.Fprintf(&b, " %s (%s) |", share(c.Effect), interval(c))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("<!-- end -->")
+	text := answerTable.ReplaceAllLiteral(d.page(page), []byte(b.String()))
+	d.files[page] = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+	d.files["docs/pictures/paused.svg"] = d.pausedPicture(o)
+}
+
+// pair returns the claim about average slowdown of two arms at a point.
+func (d *documents) pair(o *result.Outcome, with, than string, point []string) *result.Judged {
+	text := fmt.Sprintf("less average slowdown with %s than with %s", with, than)
+	c := claimOf(o, text, o.PointText(point))
+	if c == nil {
+		d.problem("rlb-paused has no claim %q at %s", text, o.PointText(point))
+	}
+	return c
+}
+
+// The picture of docs/answer.md: its plot is from left to right and from top to bottom,
+// and shows changes from least to most, in percent.
+const (
+	plotLeft, plotRight, plotTop, plotBottom = 70, 560, 24, 330
+	plotLeast, plotMost                      = -60.0, 20.0
+)
+
+// pausedPicture draws the change of average slowdown over the paused paths: a line for
+// each pair, solid with NICs that accept packets out of order, dashed with go-back-N.
+func (d *documents) pausedPicture(o *result.Outcome) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 390" font-family="sans-serif" font-size="12">
+<!-- SPDX-License-Identifier: Apache-2.0; made by pauseless exp docs -->
+<title>Change of average slowdown by the number of paths that are paused downstream</title>
+<rect width="760" height="390" fill="white"/>
+`)
+	y := func(percent float64) float64 {
+		percent = min(max(percent, plotLeast), plotMost)
+		return plotTop + (plotMost-percent)/(plotMost-plotLeast)*(plotBottom-plotTop)
+	}
+	values := o.Axes[0].Values
+	x := func(i int) float64 { return plotLeft + 20 + float64(i)/float64(len(values)-1)*(plotRight-plotLeft-40) }
+	for p := plotLeast; p <= plotMost; p += 20 {
+		colour := "#ddd"
+		if p == 0 {
+			colour = "#444"
+		}
+		fmt.Fprintf(&b, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%+.0f %%</text>\n", plotLeft, y(p), plotRight, y(p), colour, plotLeft-8, y(p)+4, p)
+	}
+	for i, v := range values {
+		fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x(i), plotBottom+20, v.Text)
+	}
+	fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">paths paused downstream</text>\n", (plotLeft+plotRight)/2, plotBottom+42)
+	fmt.Fprintf(&b, "<text x=\"%d\" y=\"14\">change of average slowdown; bars: 95 %% interval</text>\n", plotLeft)
+	for k, p := range pairs {
+		for _, style := range []struct{ nic, dash string }{{"out-of-order", ""}, {"go-back-n", " stroke-dasharray=\"5 4\""}} {
+			var line strings.Builder
+			for i, v := range values {
+				c := d.pair(o, p.with, p.than, []string{v.Text, style.nic})
+				if c == nil || math.IsNaN(float64(c.Effect)) {
+					continue
+				}
+				at := x(i) + 3*(float64(k)-2.5)
+				fmt.Fprintf(&line, " %.1f,%.1f", at, y(100*float64(c.Effect)))
+				if style.dash == "" {
+					fmt.Fprintf(&b, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-opacity=\"0.5\"/>\n", at, y(100*float64(c.Low)), at, y(100*float64(c.High)), p.colour)
+				}
+			}
+			fmt.Fprintf(&b, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", strings.TrimSpace(line.String()), p.colour, style.dash)
+		}
+		top := plotTop + 10 + 22*k
+		fmt.Fprintf(&b, "<line x1=\"580\" y1=\"%d\" x2=\"604\" y2=\"%d\" stroke=\"%s\" stroke-width=\"2\"/><text x=\"612\" y=\"%d\">%s</text>\n", top, top, p.colour, top+4, p.title)
+	}
+	for i, s := range []struct{ dash, text string }{{"", "out-of-order NIC"}, {" stroke-dasharray=\"5 4\"", "go-back-N NIC"}} {
+		top := plotTop + 160 + 22*i
+		fmt.Fprintf(&b, "<line x1=\"580\" y1=\"%d\" x2=\"604\" y2=\"%d\" stroke=\"#444\" stroke-width=\"2\"%s/><text x=\"612\" y=\"%d\">%s</text>\n", top, top, s.dash, top+4, s.text)
+	}
+	b.WriteString("</svg>\n")
+	return b.Bytes()
+}
