@@ -50,7 +50,7 @@ func (d *documents) answer() {
 				return
 			}
 			base := o.Cells[at].Mean
-			fmt.Fprintf(&b, "| %s | %s | %.0f, %.0f %% |", k.Text, nic, float64(base["pause_frames.spine"]), 100*float64(base["stalled_ratio"]))
+			fmt.Fprintf(&b, "| %s | %s | %.0f, %.0f |", k.Text, nic, float64(base["pause_frames.spine"]), float64(base["stalled_flows"]))
 			for _, p := range pairs {
 				c := d.pair(o, p.with, p.than, point)
 				if c == nil {
