@@ -318,7 +318,7 @@ func (f *Fabric) addFlow(fl Flow) error {
 		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), Coflow: uint16(fl.Coflow),
 		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
 		Data: [2]int{f.ports[fl.Src], f.ports[fl.Dst]}, Ack: [2]int{f.ports[fl.Back[1]], f.ports[fl.Back[0]]},
-		Held: fl.Plan != nil,
+		Held: fl.Plan != nil, Number: number(len(f.flows)),
 	}
 	out, in, err := roce.Connect(f.hosts[src], f.hosts[dst], rf)
 	if err != nil {
@@ -327,6 +327,18 @@ func (f *Fabric) addFlow(fl Flow) error {
 	f.flows = append(f.flows, flow{fl, out, in, est.FCT})
 	return nil
 }
+
+// number returns the number of the frames of the i-th flow: i + 1, or none.
+func number(i int) uint32 {
+	if i >= packet.MaxFlow {
+		return 0
+	}
+	return uint32(i + 1)
+}
+
+// Host returns the host that a node of the topology is, and nil for a switch and for a
+// further adapter of a host.
+func (f *Fabric) Host(node int) *roce.Host { return f.hosts[node] }
 
 // Now returns the time up to which all events have been handled.
 func (f *Fabric) Now() vtime.Time { return f.engine.now }

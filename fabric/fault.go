@@ -19,8 +19,8 @@ import (
 
 // A Fault of a run is a link that is down, or that loses or damages frames, a
 // switch that loses frames without counting them, of all traffic (silent random
-// drops) or of some pairs of hosts (a black hole), or a host that pauses its switch
-// without end (a PFC storm).
+// drops) or of some pairs of hosts (a black hole), a host that pauses its switch
+// without end (a PFC storm), or one that is slower than its link.
 type Fault struct {
 	From  vtime.Time `yaml:"from"`  // when it begins
 	Until vtime.Time `yaml:"until"` // when it ends; zero: at the end of the run
@@ -42,6 +42,11 @@ type Fault struct {
 	// Storm is a host that sends PAUSE for the lossless class, again before each
 	// ends, like a broken NIC.
 	Storm string `yaml:"storm"`
+
+	// Slow is a host that takes no more than Rate, and pauses its switch while its
+	// buffer is full.
+	Slow string     `yaml:"slow"`
+	Rate vtime.Rate `yaml:"rate"`
 }
 
 // purposes of the random numbers.
@@ -106,6 +111,17 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 		return "loss", fmt.Errorf("loss is %g; a probability is from 0 to 1", ft.Loss)
 	case ft.Corrupt < 0 || ft.Corrupt > 1:
 		return "corrupt", fmt.Errorf("corrupt is %g; a probability is from 0 to 1", ft.Corrupt)
+	case (ft.Slow == "") != (ft.Rate == 0):
+		return "rate", fmt.Errorf("slow names a host that takes no more than rate: give both")
+	case ft.Rate < 0:
+		return "rate", fmt.Errorf("rate is %v; give a positive one", ft.Rate)
+	case ft.Slow != "" && (ft.Link != "" || ft.Node != "" || ft.Storm != "" || len(ft.Pairs) > 0 || ft.Down || ft.Corrupt != 0 || ft.Loss != 0):
+		return "slow", fmt.Errorf("a slow receiver has no keys but rate, from and until: give a fault of its own for the rest")
+	case ft.Slow != "":
+		if n := t.NodeByName(ft.Slow); n == nil || n.Kind != topo.Host {
+			return "slow", fmt.Errorf("no host is called %q%s", ft.Slow, diag.DidYouMean(ft.Slow, nodeNames(t, topo.Host)))
+		}
+		return "", nil
 	case ft.Storm != "" && (ft.Link != "" || ft.Node != "" || len(ft.Pairs) > 0 || ft.Down || ft.Corrupt != 0 || ft.Loss != 0):
 		return "storm", fmt.Errorf("a storm has no keys but from and until: give a fault of its own for the rest")
 	case ft.Storm != "":
@@ -147,6 +163,10 @@ func (f *Fabric) addFault(ft *Fault) error {
 	}
 	if ft.Storm != "" {
 		f.addStorm(f.topo.NodeByName(ft.Storm), ft.From, until)
+		return nil
+	}
+	if ft.Slow != "" {
+		f.addSlow(f.topo.NodeByName(ft.Slow), ft.Rate, ft.From, until)
 		return nil
 	}
 	if ft.Node != "" {

@@ -56,7 +56,7 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	}
 	var watch peaks
 	o := scenario.Options{
-		Threads: threads,
+		Threads: threads, Explain: true,
 		Begin: func(profile string, seed uint64, p *program.Program) {
 			watch.begin(profile, seed, p)
 			fmt.Fprintf(stderr, "%s: %d lines of P4_16 generated, compiled to %d bytes of BMv2 JSON; 4 switches serve P4Runtime on loopback\n",
@@ -81,6 +81,11 @@ func demo(cmd *cobra.Command, dir string, threads int) error {
 	fmt.Fprintf(out, "\n%s\n\n", s.Summary)
 	if err := result.Table(out, runs); err != nil {
 		return err
+	}
+	for _, r := range runs {
+		if r.Causes != nil && len(r.Causes.Storms) > 0 {
+			fmt.Fprintf(out, "\nThe worst storm of pauses under %s, of %d: %s\n", r.Profile, len(r.Causes.Storms), r.Causes.Storms[0].Sentence())
+		}
 	}
 	watch.print(out, s)
 	fmt.Fprintf(out, "\nRegisters of l1 under %s at the end, read over P4Runtime:\n", runs[len(runs)-1].Profile)

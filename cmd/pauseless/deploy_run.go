@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/testbed/causes"
 	"github.com/pauseless/pauseless/testbed/live"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -19,7 +20,7 @@ import (
 func newDeployRunCmd() *cobra.Command {
 	d := &deployment{}
 	var out string
-	var show bool
+	var show, explain bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO] --switch softswitch|bmv2",
 		Short: "Run a scenario on a network of namespaces, as root",
@@ -50,18 +51,19 @@ PFC frames, warnings, and packets that were lost.`,
 				if err != nil {
 					return err
 				}
-				return d.runScenario(cmd, s, "live.yaml", out)
+				return d.runScenario(cmd, s, "live.yaml", out, explain)
 			}
 			s, err := scenario.Read(args[0])
 			if err != nil {
 				return err
 			}
-			return d.runScenario(cmd, s, args[0], out)
+			return d.runScenario(cmd, s, args[0], out, explain)
 		},
 	}
 	d.networkFlags(cmd)
 	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
 	cmd.Flags().BoolVar(&show, "print", false, "print the built-in scenario, as a file to start from")
+	cmd.Flags().BoolVar(&explain, "explain", false, "tell why links were paused, as far as PAUSE frames on the links and the ends of flows tell (docs/pauses.md)")
 	cmd.Flags().StringVar(&out, "out", "", "`DIRECTORY` for flows, time lines and a report")
 	return cmd
 }
@@ -71,7 +73,7 @@ PFC frames, warnings, and packets that were lost.`,
 //go:embed live.yaml
 var liveScenario []byte
 
-func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file, out string) error {
+func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file, out string, explain bool) error {
 	kind, err := d.switchKind(cmd)
 	if err != nil {
 		return err
@@ -118,9 +120,17 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	if len(runs) == 0 {
 		return err
 	}
+	if explain {
+		for _, r := range runs {
+			if r.Network != nil {
+				r.Causes = (&result.Coarse{Network: r.Network, Pauses: r.Pauses, Flows: r.Flows, Gap: causes.Gap.Nanoseconds()}).Causes()
+			}
+		}
+	}
 	if werr := result.Table(cmd.OutOrStdout(), runs); err == nil {
 		err = werr
 	}
+	result.PrintCauses(cmd.OutOrStdout(), runs)
 	if plan, perr := local.New(s.Cases()[0].Net(), o.Local); perr == nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "\non %s; %s\n", kind, plan.ScaleText())
 	}

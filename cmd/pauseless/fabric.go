@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,7 @@ type fabricFlags struct {
 	dir, output, record, trace                          string
 	threads                                             int
 	collective                                          collectiveFlags
+	explain, lost                                       bool
 }
 
 func newFabricRunCmd() *cobra.Command {
@@ -55,6 +57,7 @@ that a configuration says to write are written below the working folder.
 Ctrl-C stops the run; the results so far are kept and marked partial. The exit
 code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
+  pauseless fabric run scenario.yaml --explain --lost -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps
   pauseless fabric run --topology leaf_spine.topo --flows ring.cm --profile rps
@@ -76,6 +79,8 @@ code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 	fl.StringVar(&f.record, "record", "", "write a recording for pauseless live into `FILE`")
 	fl.StringVar(&f.trace, "trace", "", "write a trace for ui.perfetto.dev into `FILE`")
 	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
+	fl.BoolVar(&f.explain, "explain", false, "tell why links were paused: the root, the spread and the victims of each storm of pauses (docs/pauses.md)")
+	fl.BoolVar(&f.lost, "lost", false, "with --explain, run again without each of the worst causes, and tell what flows lost to it")
 	threadsFlag(fl, &f.threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
@@ -84,6 +89,9 @@ code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if f.output != "table" && f.output != "json" {
 		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
+	}
+	if f.lost && !f.explain {
+		return usageErrorf(cmd, "--lost tells more of what --explain tells: give both")
 	}
 	s, from, err := f.scenario(cmd, args)
 	if err == nil {
@@ -99,7 +107,7 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	var watch peaks
-	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read}
+	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read, Explain: f.explain, Lost: f.lost}
 	var rec recording
 	var follow []func(scenario.Start) scenario.Follower
 	if f.record != "" || f.trace != "" {
@@ -118,6 +126,9 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	err = errors.Join(runErr, rec.write(f.record), rec.trace(f.trace), f.write(cmd.OutOrStdout(), stderr, s, runs, from))
 	if f.output == "table" {
+		if slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Causes != nil }) {
+			result.PrintCauses(cmd.OutOrStdout(), runs)
+		}
 		watch.print(cmd.OutOrStdout(), s)
 	}
 	return err

@@ -150,7 +150,7 @@ func (f *liveFlags) scenario(cmd *cobra.Command, name string) error {
 	}
 	rec := &recording{running: true}
 	work := func(ctx context.Context) error {
-		runs, err := runScenario(ctx, s, scenario.Options{Threads: f.threads, Follow: rec.follow}, cmd.ErrOrStderr())
+		runs, err := runScenario(ctx, s, scenario.Options{Threads: f.threads, Follow: rec.follow, Explain: true}, cmd.ErrOrStderr())
 		rec.done()
 		if len(runs) > 0 {
 			result.Table(cmd.OutOrStdout(), runs)

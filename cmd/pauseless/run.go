@@ -133,7 +133,7 @@ func checkFolder(dir string) error {
 }
 
 // writeResults writes runs to a folder: results.json, a CSV file of flows for
-// each run, and report.html. It returns the report's path.
+// each run, storms.parquet and pauses.parquet if they are explained, and report.html. It returns the report's path.
 func writeResults(dir, title string, runs []*result.Run) (string, error) {
 	if err := checkFolder(dir); err != nil {
 		return "", err
@@ -159,6 +159,13 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 		sheet := result.CollectiveSheet(all)
 		if err := cmp.Or(write("collectives.csv", sheet.WriteCSV), write("collectives.parquet", sheet.WriteParquet)); err != nil {
 			return "", err
+		}
+	}
+	if slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Causes != nil }) {
+		for name, sheet := range map[string]*result.Sheet{"storms.parquet": result.StormSheet(runs), "pauses.parquet": result.PauseSheet(runs)} {
+			if err := write(name, sheet.WriteParquet); err != nil {
+				return "", err
+			}
 		}
 	}
 	return filepath.Join(dir, "report.html"), write("report.html", func(w io.Writer) error {

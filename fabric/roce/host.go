@@ -31,6 +31,8 @@ type Flow struct {
 	// Path is the rate of the slowest link on the path, for windows.
 	Path   vtime.Rate
 	Coflow uint16 // number in the tag, if hosts tag; zero: none
+	// Number is that of the frames, at most packet.MaxFlow: see packet.Frame.Flow.
+	Number uint32
 	// Leaf is the leaf of the receiver, and Paths the number of next hops upwards
 	// at the sender's leaf and at the next switch, for Hermes.
 	Leaf  int
@@ -63,6 +65,7 @@ type Host struct {
 	paths    map[int]*paths     // by leaf: the measurements of Hermes
 	rng      *rand.Rand         // of Hermes
 	work     *work              // nil: no flow waits for others
+	onPause  func(Held)         // nil: nobody asks
 
 	Stats Stats
 }

@@ -27,6 +27,7 @@ type nic struct {
 	paused      uint8  // classes paused by PFC
 	port        uint32 // from 1
 	pausedUntil [packet.Classes]vtime.Time
+	pausedSince [packet.Classes]vtime.Time
 
 	self Address
 }
@@ -110,15 +111,16 @@ func (n *nic) add(now vtime.Time, s *sender) {
 		return
 	}
 	n.expire(now)
-	n.makeReady(s)
+	n.makeReady(s, now)
 }
 
-func (n *nic) makeReady(s *sender) {
+// makeReady queues a flow that may send since a time.
+func (n *nic) makeReady(s *sender, since vtime.Time) {
 	s.place = inReady
 	n.ready[s.class].push(s)
 	n.readyMask |= 1 << s.class
 	if n.paused&(1<<s.class) != 0 {
-		s.stalled = true
+		s.stalled, s.held = true, max(since, n.pausedSince[s.class])
 	}
 }
 
@@ -187,7 +189,7 @@ func (n *nic) transmit(now vtime.Time) {
 			s.sentAt(now, n.free)
 			if s.hasData() {
 				if s.avail <= n.free {
-					n.makeReady(s)
+					n.makeReady(s, now)
 				} else {
 					n.wait(s)
 				}
@@ -235,14 +237,21 @@ func (n *nic) pause(now vtime.Time, pfc packet.PFC) {
 	for m := pfc.Enabled(); m != 0; m &= m - 1 {
 		c := bits.TrailingZeros8(m)
 		q := pfc.Quanta(c)
+		on := n.paused&(1<<c) != 0
 		if q == 0 {
-			n.paused &^= 1 << c
+			if n.paused &^= 1 << c; on {
+				n.over(c, now)
+			}
 			continue
 		}
 		n.paused |= 1 << c
 		n.pausedUntil[c] = now + packet.PauseTime(q, n.h.rate)
+		if on {
+			continue
+		}
+		n.pausedSince[c] = now
 		for s := n.ready[c].first; s != nil; s = s.link {
-			s.stalled = true
+			s.stalled, s.held = true, now
 		}
 	}
 	n.kick(now)
@@ -253,6 +262,7 @@ func (n *nic) expire(now vtime.Time) {
 	for m := n.paused; m != 0; m &= m - 1 {
 		if c := bits.TrailingZeros8(m); n.pausedUntil[c] <= now {
 			n.paused &^= 1 << c
+			n.over(c, n.pausedUntil[c])
 		}
 	}
 }
@@ -261,8 +271,9 @@ func (n *nic) expire(now vtime.Time) {
 func (n *nic) release(now vtime.Time) {
 	for len(n.waiting) > 0 && n.waiting[0].avail <= now {
 		s := n.waiting[0]
+		since := s.avail
 		n.unwait(s)
-		n.makeReady(s)
+		n.makeReady(s, since)
 	}
 }
 

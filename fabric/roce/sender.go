@@ -53,6 +53,8 @@ type sender struct {
 	coflow   uint16
 	task     int32 // that it belongs to, from 1; zero: none
 
+	number uint32     // of its frames
+	held   vtime.Time // since when it waits because of PFC, while it does
 	sent   int64
 	resent [3]int64   // retransmissions by cause
 	cause  Cause      // of the pending retransmissions
@@ -73,7 +75,7 @@ const (
 func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	mtu := int64(h.cfg.MTU)
 	s := &sender{
-		h: h, nic: h.port(f.Data[0]), start: f.Start, size: f.Size, class: f.Class, qp: qp,
+		h: h, nic: h.port(f.Data[0]), start: f.Start, size: f.Size, class: f.Class, qp: qp, number: f.Number,
 		total: (f.Size + mtu - 1) / mtu,
 		place: nowhere, timerAt: vtime.Never, via: -1, coflow: f.Coflow, paths: h.pathsTo(f, to),
 		Flow: cc.Flow{Rate: h.rate, Line: h.rate, BaseRTT: f.BaseRTT, MTU: h.cfg.MTU},
@@ -206,6 +208,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	}
 	binary.BigEndian.PutUint32(bth[8:], psn)
 	f.Elided = int32(payload + icrcLen)
+	f.SetFlow(s.number)
 	if s.pbfs != nil {
 		s.pbfs.mark(packet.IPv4(f.Data[s.head.ip:]))
 	}

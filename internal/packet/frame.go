@@ -20,7 +20,23 @@ type Frame struct {
 	// Stalled is true if the frame has waited in a queue paused by PFC. Traffic
 	// managers set it as a measurement; it is not transmitted.
 	Stalled bool
+	// flow is the number of the flow that the frame is data of: see Flow. Frame is 32
+	// bytes, of which three were free.
+	flow [3]byte
 }
+
+// MaxFlow is the largest number of a flow that a frame can have.
+const MaxFlow = 1<<24 - 1
+
+// Flow returns the number of the flow that the frame carries data of, from 1, for
+// measurement: hosts of the fabric set it, and it is not transmitted. Zero: another
+// frame, a copy, or a flow without a number.
+func (f *Frame) Flow() uint32 {
+	return uint32(f.flow[0]) | uint32(f.flow[1])<<8 | uint32(f.flow[2])<<16
+}
+
+// SetFlow sets the number of the flow, at most MaxFlow.
+func (f *Frame) SetFlow(n uint32) { f.flow = [3]byte{byte(n), byte(n >> 8), byte(n >> 16)} }
 
 // Len returns the length of the frame on the link in bytes, including elided
 // bytes, without preamble and frame check sequence.
@@ -104,7 +120,7 @@ func (p *Pool) Put(f *Frame) {
 	if cap(f.Data) > shortBytes {
 		p.tall = true
 	}
-	f.Data, f.Elided, f.Stalled = f.Data[:0], 0, false
+	f.Data, f.Elided, f.Stalled, f.flow = f.Data[:0], 0, false, [3]byte{}
 	p.out--
 	p.free = append(p.free, f)
 }

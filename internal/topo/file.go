@@ -50,10 +50,13 @@ type Change struct {
 	Remove bool       `yaml:"remove"`             // the link does not exist
 }
 
+// DefaultXOFF is PFC.XOFF of a file without it.
+const DefaultXOFF = 256 * vtime.KB
+
 // NewSpec returns a description without a shape, with the default buffer and flow
 // control: 9 MB shared, and PAUSE at 256 KB per ingress port.
 func NewSpec() *Spec {
-	return &Spec{Switch: SwitchConfig{Buffer: 9 * vtime.MB, PFC: PFC{XOFF: 256 * vtime.KB}}}
+	return &Spec{Switch: SwitchConfig{Buffer: 9 * vtime.MB, PFC: PFC{XOFF: DefaultXOFF}}}
 }
 
 // Read reads a topology file: one of ours, or a JSON file for Mininet from

@@ -210,11 +210,14 @@ type Manager struct {
 	found, cells  bool  // see Load
 }
 
-// Watcher is notified of changes; nil functions are not called.
+// Watcher is notified of changes; nil functions are not called. Pause is called for each
+// PAUSE and RESUME that is sent, and when a pause by the peer begins and ends, before
+// queues send again; Queued with a packet that is in its queue now.
 type Watcher struct {
 	Pause   func(port, class int, received, paused bool)
 	Queue   func(port, queue int, d Depth)
 	Ingress func(port, class int, bytes int64)
+	Queued  func(p *Packet)
 }
 
 // port is the state of a port. In a large network, ports are rarely in the
@@ -450,6 +453,9 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
 	if m.watch.Queue != nil {
 		m.watch.Queue(out, q, qu.depth)
+	}
+	if m.watch.Queued != nil {
+		m.watch.Queued(p)
 	}
 	o.wake()
 	return Queued

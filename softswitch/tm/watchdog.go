@@ -88,12 +88,12 @@ func (o *port) beginStorm(class int, now vtime.Time) {
 		o.closed |= bit(class)
 		running := m.running
 		m.running = true // or a RESUME would send what the queue still holds
+		o.resume(class, now)
 		for c.head != nil {
 			p := o.dequeue(c, class, now)
 			o.stormDrop(class)
 			m.h.StormDrop(p)
 		}
-		o.resume(class, now)
 		m.running = running
 	case ActionForward:
 		o.resume(class, now)

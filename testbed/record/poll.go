@@ -212,6 +212,9 @@ func (p *Poller) Look(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.addEvents(l.events)
 	p.add(l.now, l.use, list, l.values, []int32{})
+	if n := len(p.run.TNS); len(l.events) > 0 && (n < firstCauses || n%firstCauses == 0) {
+		p.run.Causes = p.run.coarse()
+	}
 	return errors.Join(errs...)
 }
 
@@ -314,4 +317,37 @@ func total(values []uint64, count bool) (sum uint64) {
 		sum += v
 	}
 	return sum
+}
+
+// coarsePauses is the number of the latest pauses that a poller explains.
+const coarsePauses = 4096
+
+// coarse returns the causes of the latest pauses, as far as queues and pauses by port
+// tell.
+func (r *Run) coarse() *result.Causes {
+	c := &result.Coarse{Network: r.Network, Gap: 2 * r.EveryNS}
+	spans := r.Pauses(r.TNS[len(r.TNS)-1])
+	for _, s := range spans[max(0, len(spans)-coarsePauses):] {
+		k := r.Network.Links[s.Channel/2]
+		node, port := k.A, k.AP
+		if s.Channel%2 == 1 {
+			node, port = k.B, k.BP
+		}
+		c.Pauses = append(c.Pauses, result.Pause{Node: r.Network.Nodes[node].Name, Port: port, Class: uint8(s.Class), StartNS: s.StartNS, EndNS: s.EndNS})
+	}
+	c.Queue = func(link, dir int, from, until int64) (most int64) {
+		i, _ := slices.BinarySearch(r.TNS, from)
+		for ; i < len(r.TNS); i++ {
+			for q := r.Queues[i]; len(q) > 1; q = q[2:] {
+				if q[0] == int64(2*link+dir) {
+					most = max(most, q[1])
+				}
+			}
+			if r.TNS[i] >= until {
+				break
+			}
+		}
+		return most
+	}
+	return c.Causes()
 }

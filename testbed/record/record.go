@@ -41,6 +41,8 @@ type Run struct {
 	Events []Event   `json:"events"`
 	// Left is the number of events beyond Limits.Events, which are not recorded.
 	Left int64 `json:"left,omitempty"`
+	// Causes are why channels were paused, if the run is explained.
+	Causes *result.Causes `json:"causes,omitempty"`
 	// Live reports whether the recording still grows. Note is a remark for the
 	// reader.
 	Live bool   `json:"live,omitempty"`

@@ -38,6 +38,10 @@ type Recorder struct {
 	events uint64
 	latest measured
 	unused []byte // use of links without traffic
+	// causes returns why links were paused so far; nil: the run is not explained. It is
+	// called again after half as many samples as until then, since it looks at all pauses.
+	causes    func() *result.Causes
+	explainAt int
 
 	scratch struct {
 		events []Event
@@ -72,7 +76,7 @@ func New(s scenario.Start, limits Limits) *Recorder {
 		topo: t, ch: channelsOf(net, func(i int) int { return len(t.Nodes[i].Ports) }),
 		bytes: make([]uint64, 2*len(t.Links)), unused: make([]byte, 2*len(t.Links)), flows: make(map[flowKey]int32), seen: make([]seen, len(t.Nodes)),
 	}
-	r.limits = limits
+	r.limits, r.causes, r.explainAt = limits, s.Causes, firstCauses
 	r.run = Run{
 		Scenario: s.Scenario, Arm: s.Case, Seed: s.Seed, Network: net, EveryNS: Every.Nanoseconds(), Live: true,
 		TNS: []int64{}, Use: [][]byte{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}, Flows: []Flow{}, Registers: []Register{},
@@ -156,23 +160,37 @@ func (r *Recorder) Look(lab *virtual.Lab) {
 			}
 		}
 	}
+	var why *result.Causes
+	if r.causes != nil && r.looks >= r.explainAt {
+		why, r.explainAt = r.causes(), r.looks+r.looks/2
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if why != nil {
+		r.run.Causes = why
+	}
 	r.run.Left += left
 	r.addEvents(events)
 	r.add(now.Nanoseconds(), r.latest.use, r.latest.queues, r.latest.values, paths)
 	r.last = now
 }
 
+// firstCauses is the number of samples before causes are first recorded.
+const firstCauses = 8
+
 // End implements scenario.Follower: it records the outcomes of the flows.
 func (r *Recorder) End(results *fabric.Results) {
+	var why *result.Causes
+	if r.causes != nil {
+		why = r.causes()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	flows := slices.Clone(r.run.Flows) // snapshots refer to the old list
 	for i := range min(len(flows), len(results.Flows)) {
 		flows[i].StartNS, flows[i].FCTNS = results.Flows[i].Start.Nanoseconds(), results.Flows[i].FCT.Nanoseconds()
 	}
-	r.run.Flows, r.run.Live, r.results = flows, false, results
+	r.run.Flows, r.run.Live, r.run.Causes, r.results = flows, false, why, results
 }
 
 // Results returns the results of the run, or nil before its end.

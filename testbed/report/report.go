@@ -105,6 +105,7 @@ type Experiment struct {
 	Remarks   []string      `json:"-"`
 	Registers []RegTable    `json:"-"`
 	Sweeps    []Sweep       `json:"-"`
+	Storms    []StormRun    `json:"-"` // of runs that are explained
 	Ranks     []RankPicture `json:"-"` // of training jobs
 
 	Figures []Curves `json:"figures"`
@@ -261,6 +262,7 @@ func (g *group) experiment(p *Page) *Experiment {
 	x.Points = []*Point{pt}
 	x.Registers = registers(p, g)
 	x.Ranks = rankPictures(p, g)
+	x.Storms = stormRuns(p, g)
 	return x
 }
 

@@ -278,3 +278,29 @@ func TestClaimAndTableAgree(t *testing.T) {
 		}
 	}
 }
+
+// A report of an explained run has a tree and a time line for each storm.
+func TestStormsAreTrees(t *testing.T) {
+	r := run("ecmp", 1, 3)
+	r.Causes = &result.Causes{PausedUS: 30, WaitedUS: 20, VictimUS: 5, Victims: 1, Storms: []result.PauseStorm{{
+		Root: result.PauseRoot{Node: "l<1>", Port: 2, Peer: "h2", Class: 3, Cause: result.CauseIncast, Why: "more arrives"}, FromNS: 1000, UntilNS: 21000,
+		Links: []result.PausedLink{
+			{From: "s1", Port: 1, To: "l<1>", Parent: -1, Depth: 1, Pauses: 2, PausedUS: 20, SpansNS: [][2]int64{{1000, 11000}, {12000, 21000}}},
+			{From: "l2", Port: 3, To: "s1", Parent: 0, Depth: 2, Pauses: 1, PausedUS: 10, SpansNS: [][2]int64{{6000, 16000}}},
+		},
+		RootFlows: []result.RootFlow{{Flow: 1, Src: "h1", Dst: "h2", Share: 1}}, RootFlowCount: 1, Waiting: 2, WaitedUS: 20, VictimUS: 5, VictimCount: 1,
+		Victims: []result.FlowWait{{Flow: 2, Src: "h3", Dst: "h4", WaitedUS: 5}},
+	}}}
+	page := write(t, "storm", r)
+	for _, want := range []string{
+		"Why links were paused: ecmp, seed 1", "The root is l&lt;1&gt; port 2 to h2 (incast): more arrives.", `<svg width="16" height="1" aria-hidden="true"></svg>l2 port 3 to s1`,
+		`M90.0 1h180.0v10h-180.0z`, "In the root: h1 to h2 100 %.", "Victims: h3 to h4 5.0 µs.",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(write(t, "plain", run("ecmp", 1, 3)), "Why links were paused") {
+		t.Error("a run that is not explained has storms")
+	}
+}

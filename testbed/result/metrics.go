@@ -30,7 +30,8 @@ type Observed struct {
 	// Acked has the acknowledged bytes of each flow at both ends of the window.
 	// Nil means zero at the start, and the results' values at the end.
 	Acked    [2][]int64
-	MaxQueue int64 // bytes
+	MaxQueue int64   // bytes
+	Causes   *Causes // nil: nobody asked
 	Lines    []Line
 	Stuck    []Stuck
 	Scheme   map[string]uint64
@@ -108,6 +109,11 @@ var standard = func() (all []Metric) {
 		{Name: "tree_us", Title: "time with a congestion tree", Unit: "us", Better: "less"},
 		{Name: "tree_longest_us", Title: "longest congestion tree", Unit: "us", Better: "less"},
 		{Name: "tree_links", Title: "links of the largest congestion tree", Better: "less"},
+		{Name: "storms", Title: "storms of pauses", Better: "less"},
+		{Name: "roots", Title: "roots of storms of pauses", Better: "less"},
+		{Name: "waited_us", Title: "time that flows waited for storms", Unit: "us", Better: "less", parts: true},
+		{Name: "victim_time_us", Title: "time that victims of storms waited", Unit: "us", Better: "less", parts: true},
+		{Name: "victims", Title: "victims of storms", Better: "less", parts: true},
 		{Name: "out_of_order", Title: "out-of-order packets", Unit: "packets", Better: "less", parts: true},
 		{Name: "ooo_ratio", Title: "share of out-of-order packets", Better: "less", parts: true},
 		{Name: "degree_p99", Title: "p99 out-of-order degree", Unit: "packets", Better: "less"},
@@ -281,6 +287,9 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 			m.flows(fmt.Sprintf(".part%d", i+1), flows, true)
 		}
 	}
+	if o.Causes != nil {
+		m.storms()
+	}
 	links := m.pauses()
 	m.v["stuck_flows"] = float64(len(o.Stuck))
 	m.v["deadlocked"] = 0
@@ -305,6 +314,42 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 		}
 	}
 	return m.v, m.steady(), links
+}
+
+// NeedsCauses reports whether a metric is only measured in runs that are explained.
+func NeedsCauses(name string) bool {
+	base, _, _ := strings.Cut(name, ".")
+	return slices.Contains([]string{"storms", "roots", "waited_us", "victim_time_us", "victims"}, base)
+}
+
+// storms sets the metrics of storms of pauses: those of all flows, and those of judged
+// flows of parts.
+func (m *meter) storms() {
+	c := m.o.Causes
+	roots := make(map[string]bool)
+	for i := range c.Storms {
+		roots[c.Storms[i].Root.Place()] = true
+	}
+	m.v["storms"], m.v["roots"] = float64(len(c.Storms)), float64(len(roots))
+	sums := func(selector string, has func(f *fabric.FlowResult) bool) {
+		var waited, victim float64
+		victims := 0
+		for _, i := range slices.Sorted(maps.Keys(c.Flows)) { // rounding depends on the order
+			if f := c.Flows[i]; i < len(m.o.Results.Flows) && has(&m.o.Results.Flows[i]) {
+				waited, victim = waited+f.Waited, victim+f.Victim
+				if f.Victim > 0 {
+					victims++
+				}
+			}
+		}
+		m.v["waited_us"+selector], m.v["victim_time_us"+selector], m.v["victims"+selector] = waited, victim, float64(victims)
+	}
+	sums("", func(*fabric.FlowResult) bool { return true })
+	for p := 1; p <= m.o.Parts && m.o.Parts > 1; p++ {
+		sums(fmt.Sprintf(".part%d", p), func(f *fabric.FlowResult) bool {
+			return f.Group == p && m.o.From <= f.Start && f.Start < m.o.Until
+		})
+	}
 }
 
 // meter computes metrics.

@@ -63,6 +63,8 @@ type Run struct {
 	// RegistersOver is the interface that the registers were read over; empty
 	// means P4Runtime.
 	RegistersOver string `json:"registers_over,omitempty"`
+	// Causes are why links were paused, if somebody asked.
+	Causes *Causes `json:"causes,omitempty"`
 	// Remarks are circumstances that make the run less reliable.
 	Remarks []string `json:"remarks,omitempty"`
 	// SHA256 is the checksum of all else, in a file that WriteJSON has written.

@@ -38,6 +38,7 @@ type Case struct {
 	scale     int64         // by which the program's network is slower; 0 or 1: it is not
 	canonical []byte        // all keys of the case, without names
 	flows     []fabric.Flow // flows of scenarios made by New
+	absent    []int         // parts of the traffic that a run without a cause does not have
 }
 
 // Reroute is a change of all routes to those without some links, by their numbers.

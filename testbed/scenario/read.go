@@ -579,6 +579,8 @@ func (r *reader) claims(given []arm) {
 		}
 		if err := result.CheckMetric(metric, len(s.Traffic), net); err != nil {
 			f.Errorf(join(path, key), "%v", err)
+		} else if result.NeedsCauses(metric) && slices.ContainsFunc(s.cases, func(c *Case) bool { return !c.Explain }) {
+			f.Errorf(join(path, key), "%s is only measured with the key explain: true", metric)
 		}
 		for _, side := range []struct{ key, arm string }{{"with", c.With}, {"than", c.Than}} {
 			if _, isNumber := c.Number(); side.key == "than" && isNumber {

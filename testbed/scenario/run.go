@@ -15,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/testbed/causes"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/virtual"
@@ -31,6 +32,11 @@ type Options struct {
 	Read     func(sw string, now vtime.Time, a register.Array)
 	// Follow, if set, returns a Follower of a run, or nil.
 	Follow func(Start) Follower
+	// Explain makes results tell why links were paused (result.Run.Causes), as the key
+	// explain of a scenario does. Lost runs each case again without each of the worst
+	// causes, and tells what they cost.
+	Explain, Lost bool
+	without       *without
 }
 
 // Start is a run that is about to begin.
@@ -40,6 +46,10 @@ type Start struct {
 	Topology       *topo.Topology
 	Program        *program.Program
 	Flows          []fabric.Flow
+	Faults         []fabric.Fault
+	// Causes returns why links were paused so far; nil if the run is not explained. It
+	// may be called from Look.
+	Causes func() *result.Causes
 }
 
 // A Follower observes a run. It does not change the results.
@@ -68,6 +78,9 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 			run, err := c.Run(ctx, programs[i], seed, o)
 			if run != nil {
 				runs = append(runs, run)
+			}
+			if err == nil && o.Lost && run.Causes != nil {
+				err = c.lost(ctx, programs[i], seed, o, run)
 			}
 			if err != nil {
 				return runs, fmt.Errorf("%v, seed %d: %w", c, seed, err)
@@ -99,6 +112,9 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	if o.Begin != nil {
 		o.Begin(c.String(), seed, prog)
 	}
+	if o.without != nil {
+		c = o.without.from(c)
+	}
 	tr, err := c.newTraffic(seed)
 	if err != nil {
 		return nil, err
@@ -108,15 +124,30 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
 	}
 	var follower Follower
+	var lab *virtual.Lab
+	var why *causes.Recorder
+	explain := func() *result.Causes {
+		return why.Report(lab.Fabric.Now(), func(i int) fabric.Flow { return lab.Fabric.Flow(i).Flow })
+	}
+	if o.Explain || c.Explain {
+		why = causes.New(c.Faults, causes.DefaultLimits)
+	}
 	if o.Follow != nil {
-		follower = o.Follow(Start{c.scenario, c.String(), seed, c.net, prog, tr.flows})
+		start := Start{c.scenario, c.String(), seed, c.net, prog, tr.flows, c.Faults, nil}
+		if why != nil {
+			start.Causes = explain
+		}
+		follower = o.Follow(start)
 		cfg.Tap = follower.Tap
 	}
-	lab, err := virtual.Open(ctx, cfg)
+	lab, err = virtual.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer lab.Close()
+	if why != nil {
+		why.Attach(lab)
+	}
 	r := &runner{c: c, lab: lab, o: o, lines: newLines(c.net), traffic: tr, follower: follower}
 	for _, m := range prog.Manifest.Registers {
 		if slices.Contains(c.Watch.Registers, m.Name) {
@@ -136,6 +167,9 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	run.Summary.MaxQueue = longestQueue(c.net, lab)
 	run.Scenario, run.Profile, run.Seed = c.scenario, c.Label, seed
 	run.Arm, run.Point, run.Stuck = c.Arm, c.Point, r.stuck
+	if why != nil {
+		run.Causes = explain()
+	}
 	run.Lines, run.Rates, run.Watched = r.lines.done(), r.rates, r.registered
 	for _, s := range lab.Storms() {
 		run.Remarks = append(run.Remarks, fmt.Sprintf("PFC watchdog: %s port %d class %d was in a storm %d times, for %v in total, of which %d are over; %d packets were dropped and %d sent meanwhile",
@@ -505,7 +539,7 @@ func (r *runner) measure(run *result.Run) {
 			return part >= 1 && part <= len(r.c.Traffic) && (r.c.Traffic[part-1].Incast != nil || r.c.Traffic[part-1].Burst != nil)
 		},
 		From: tr.window.from, Until: tr.window.until, Acked: r.acked,
-		MaxQueue: run.Summary.MaxQueue, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: LastHop(r.c.net, run.Registers),
+		MaxQueue: run.Summary.MaxQueue, Causes: run.Causes, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: LastHop(r.c.net, run.Registers),
 	}
 	run.Metrics, run.Steady, run.Links = result.Measure(o)
 	if r.c.Open() {

@@ -118,6 +118,9 @@ type Keys struct {
 	// must have an end.
 	Warmup  vtime.Time `yaml:"warmup"`
 	Measure Measure    `yaml:"measure"`
+	// Explain makes runs tell why links were paused, and have the metrics of storms
+	// (docs/pauses.md).
+	Explain bool `yaml:"explain"`
 }
 
 // BMv2 has the programs count µs and packets, and emulate PFC, as simple_switch_grpc

@@ -69,6 +69,7 @@ func (c *Case) newTraffic(seed uint64) (*traffic, error) {
 	if !c.Open() {
 		var err error
 		tr.flows, err = c.Flows(seed)
+		tr.flows = c.present(tr.flows)
 		tr.known = vtime.Never
 		return tr, err
 	}
@@ -103,6 +104,7 @@ func (tr *traffic) know(until vtime.Time) error {
 	if err != nil {
 		return err
 	}
+	flows = tr.c.present(flows)
 	if len(flows) < len(tr.flows) {
 		panic("BUG: more time, fewer flows")
 	}

@@ -66,7 +66,8 @@ type Recording interface {
 //	GET /api/runs    the list of recordings
 //	GET /api/run     recording number i, from 0. If version is the recording's,
 //	                 it leaves out the first samples and events, as many as
-//	                 these parameters say.
+//	                 these parameters say, and the causes of pauses of a run that
+//	                 goes on if there are as many storms.
 func Handler(title string, s Source) http.Handler {
 	c := &cache{sent: make(map[int]*sent)}
 	mux := http.NewServeMux()
@@ -105,6 +106,9 @@ func Handler(title string, s Source) http.Handler {
 		whole := r.FormValue("version") != strconv.Itoa(version)
 		if !whole {
 			rest(&run, number(r, "samples"), number(r, "events"))
+			if run.Live && run.Causes != nil && len(run.Causes.Storms) == number(r, "storms") {
+				run.Causes = nil
+			}
 		}
 		c.answer(w, r, i, &run, version, whole)
 	})

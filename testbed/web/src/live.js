@@ -33,6 +33,7 @@ const view = canvasFigure($('map'), {
 		if (!run) return;
 		map = layout(run.network, w, h);
 		const i = run.sample(now), use = run.use[i] || [], path = selected?.flow !== undefined ? run.path(selected.flow, i) : null;
+		const chain = selected?.channel !== undefined && run.why(selected.channel, now)?.chain;
 		const held = new Map();
 		for (let ch = 0; ch < run.channels; ch++) {
 			const classes = run.paused(ch, now);
@@ -40,6 +41,7 @@ const view = canvasFigure($('map'), {
 		}
 		drawMap(ctx, map, c, (l, dir) => {
 			const ch = 2 * l + dir;
+			if (chain && chain.includes(ch)) return {colour: ch === chain.at(-1) ? c.warn : armColour(3), width: 6, dash: held.has(ch) ? [7, 4] : undefined, above: 4};
 			if (path?.now.has(ch)) return {colour: armColour(3), width: 5, above: 2};
 			if (path?.ever.has(ch)) return {colour: armColour(3), width: 2.5, dash: [2, 3], above: 1};
 			if (held.has(ch)) return {colour: c.pause, width: 4, dash: [7, 4], above: 3};
@@ -290,7 +292,7 @@ function about() {
 	const nodes = run.network.nodes, i = run.sample(now);
 	if (selected.channel !== undefined) {
 		const ch = selected.channel, paused = run.paused(ch, now);
-		return `${linkName(run.network, ch >> 1, ch & 1)}: ${digits((run.use[i]?.[ch] || 0) / 2.55)} % used, ${si(run.queueMap(i).get(ch) || 0, 'B')} waiting${paused.length ? `, class ${paused.join(', ')} paused` : ''}`;
+		return `${linkName(run.network, ch >> 1, ch & 1)}: ${digits((run.use[i]?.[ch] || 0) / 2.55)} % used, ${si(run.queueMap(i).get(ch) || 0, 'B')} waiting${paused.length ? `, class ${paused.join(', ')} paused` : ''}${because(ch)}`;
 	}
 	if (selected.node !== undefined) {
 		const {values} = run.registersAt(i), n = run.registers.length;
@@ -300,6 +302,16 @@ function about() {
 	const f = run.flows[selected.flow], names = ch => { const e = run.ends(ch); return `${nodes[e.from.node].name}–${nodes[e.to.node].name}`; };
 	const path = run.path(selected.flow, i);
 	return `${nodes[f.src].name} to ${nodes[f.dst].name}, ${si(f.bytes, 'B')}: now on ${[...path.now].map(names).join(', ') || 'no link'}; seen so far on ${path.ever.size} links`;
+}
+
+// because says why a channel is paused: the root, the way to it, the flows there and the victims.
+function because(ch) {
+	const w = run.why(ch, now);
+	if (!w) return '';
+	const s = w.storm, r = s.root, list = (flows, word) => flows.slice(0, 5).map(f => `${f.src} to ${f.dst} ${word(f)}`).join(', ');
+	const way = w.chain.map(k => linkName(run.network, k >> 1, k & 1)).join(' ← ');
+	return `. It waits for ${way}. Root: ${r.cause}: ${r.why}. In the root: ${list(s.root_flows, f => digits(100 * f.share) + ' %') || 'no flow that is known'}.` +
+		(s.victim_count ? ` Victims of the storm: ${list(s.victims, f => digits(f.waited_us) + ' µs')}${s.victim_count > 5 ? ` and ${s.victim_count - 5} more` : ''}.` : s.waiting < 0 ? ' Which flows waited is not known.' : ' It has no victims.');
 }
 
 function select(what) {
@@ -381,7 +393,7 @@ async function poll() {
 				const have = runs[i];
 				if (have && !have.live && have.version === list[i].version) continue;
 				const fresh = !have || have.version !== list[i].version;
-				const data = await (await ask(`api/run?i=${i}` + (fresh ? '' : `&version=${have.version}&samples=${have.t.length}&events=${have.events.length}`))).json();
+				const data = await (await ask(`api/run?i=${i}` + (fresh ? '' : `&version=${have.version}&samples=${have.t.length}&events=${have.events.length}&storms=${have.causes?.storms.length || 0}`))).json();
 				if (fresh || data.version !== have.version) {
 					const r = new Recording(data);
 					const shown = runs[i] === run;

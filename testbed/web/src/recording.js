@@ -56,6 +56,7 @@ export class Recording {
 		this.live = Boolean(run.live);
 		this.every = run.every_ns;
 		if (run.flows) this.flows = run.flows;
+		if (run.causes) this.explain(run.causes);
 		run.t_ns.forEach((t, i) => {
 			this.t.push(t);
 			this.use.push(bytes(run.use[i]));
@@ -70,6 +71,37 @@ export class Recording {
 		}
 		this.end = Math.max(this.t.at(-1) || 0, this.events.at(-1)?.[0] || 0, 1);
 		this.kept = null;
+	}
+
+	// explain finds the channels of the paused links of storms.
+	explain(causes) {
+		this.causes = causes;
+		const of = new Map();
+		for (let ch = 0; ch < this.channels; ch++) {
+			const {from} = this.ends(ch);
+			of.set(`${this.network.nodes[from.node].name} ${from.port}`, ch);
+		}
+		this.waits = Array.from({length: this.channels}, () => []); // by channel: {storm, link}
+		causes.storms.forEach((s, storm) => {
+			s.root.channel = of.get(`${s.root.node} ${s.root.port}`);
+			s.links.forEach((l, link) => {
+				l.channel = of.get(`${l.from} ${l.port}`);
+				this.waits[l.channel]?.push({storm, link});
+			});
+		});
+	}
+
+	/** Why a channel is paused at a time: {storm, chain}, the channels from it to the root; null if that is not recorded. */
+	why(channel, ns) {
+		for (const {storm, link} of this.waits?.[channel] || []) {
+			const s = this.causes.storms[storm];
+			if (!s.links[link].spans_ns.some(([a, b]) => a <= ns && ns < b)) continue;
+			const chain = [];
+			for (let i = link; i >= 0; i = s.links[i].parent) chain.push(s.links[i].channel);
+			if (s.root.channel !== undefined && !chain.includes(s.root.channel)) chain.push(s.root.channel);
+			return {storm: s, chain};
+		}
+		return null;
 	}
 
 	// pause joins PAUSE and RESUME to spans. A PAUSE ends with its time, unless

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package causes
+
+import (
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// Storm is a storm as tests compare it: the pauses of queues of switches, and the flows
+// that waited in these.
+type Storm struct {
+	Loop, Unknown bool
+	Node, Port    int // of the root
+	Begun         vtime.Time
+	Pauses        []Pause
+	Waited        map[uint32]bool
+	Victims       map[uint32]bool
+}
+
+// Pause is a pause of a queue.
+type Pause struct {
+	Node, Port   int
+	Since, Until vtime.Time
+}
+
+// Storms returns the storms until now.
+func (r *Recorder) Storms(now vtime.Time) (list []Storm) {
+	events := r.events(now)
+	for _, e := range events {
+		r.resolve(e)
+	}
+	for _, s := range group(events) {
+		out := Storm{
+			Loop: s.root.kind == rootLoop, Unknown: s.root.kind == rootUnknown, Node: s.root.link.node, Port: s.root.link.port,
+			Begun: s.begun, Waited: make(map[uint32]bool), Victims: make(map[uint32]bool),
+		}
+		atRoot := r.atRoot(s)
+		for _, e := range s.events {
+			if r.topo.Nodes[e.node].Kind != topo.Switch {
+				continue
+			}
+			out.Pauses = append(out.Pauses, Pause{e.node, int(e.port), e.since, e.until})
+			if e.until == now {
+				continue
+			}
+			for _, w := range e.waits {
+				out.Waited[w.flow] = true
+				if !atRoot(w.flow) {
+					out.Victims[w.flow] = true
+				}
+			}
+		}
+		list = append(list, out)
+	}
+	return list
+}
