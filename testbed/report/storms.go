@@ -4,9 +4,8 @@ package report
 
 import (
 	"fmt"
+	"html/template"
 	"strings"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/pauseless/pauseless/testbed/result"
 )
