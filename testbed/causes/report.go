@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/pauseless/pauseless/fabric"
-	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/result"
 )
@@ -308,6 +307,3 @@ func (r *Recorder) cutText() string {
 	}
 	return fmt.Sprintf("memory is bounded: %d pauses, %d waits of flows and %d visits of roots were not recorded, so times are too small, and flows whose visits are missing count as victims", c.pauses, c.waits, c.visits)
 }
-
-// isHost reports whether a node is a host.
-func (r *Recorder) isHost(n int) bool { return r.topo.Nodes[n].Kind == topo.Host }
