@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tna reports constructs that the language allows and a Tofino 1 cannot
-// execute, or executes in another way, in programs for the Tofino Native Architecture. Each error has a
+// execute, in programs for the Tofino Native Architecture. Each error has a
 // position and proposes an alternative. The programs must have passed the type
 // checker. Only p4c's Tofino backend can decide whether a program fits into the
 // stages.
@@ -24,7 +24,6 @@ const (
 	CodeComparison diag.Code = "tna-comparison" // < of two variables, or of too many bits, outside of a RegisterAction
 	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
 	CodeALU        diag.Code = "tna-alu"        // too many comparisons or operands for a stateful ALU, or an unsupported operation
-	CodeAge        diag.Code = "tna-age"        // a warning: the age of a cell is compared in a way that fails for some values of the clock
 	CodeCell       diag.Code = "tna-cell"       // a cell that is neither a number of up to 32 bits nor a pair of such numbers
 )
 
@@ -183,7 +182,6 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 		if !c.statements(d, f.Body, own) {
 			continue
 		}
-		c.ages(d, f.Body, own)
 		var see func(x syntax.Expr) bool
 		see = func(x syntax.Expr) bool {
 			if call, ok := x.(*syntax.CallExpr); ok {

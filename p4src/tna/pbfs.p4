@@ -26,8 +26,6 @@ const bit<8> PROTOCOL_TCP = 6;
 const bit<16> PORT_ROCE = 4791;
 const bit<16> PORT_POSTCARD = 54792;
 const bit<16> POSTCARD_BYTES = 56; // IP packet: headers and postcard
-@from("pow(2, 4 + floor(log2(floor(floor(pbfs.rtt) / 16))) + cond(3 * pow(2, floor(log2(floor(floor(pbfs.rtt) / 16)))) < 2 * floor(floor(pbfs.rtt) / 16), 1, 0))") @brief("time that counts as a round trip: 16 slots, each the power of two of nanoseconds nearest to pbfs.rtt / 16")
-const bit<32> SPAN = 16384;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -182,7 +180,7 @@ struct egress_metadata_t {
     bit<32> arriving;      // I_p
     bit<32> capacity;      // bytes that the port sends in a round trip, then minus Q¹
     bit<32> excess;
-    bit<32> rate;          // capacity per DC_RTT, Mbit/s
+    bit<32> rate;
     bit<48> sender_mac;
     bit<32> sender;
     // red
@@ -679,18 +677,17 @@ control FastStart(inout headers_t hdr,
         size = 1;
     }
 
-    // Bytes that a port sends in SPAN, in which bytes are counted, and the rate
-    // in Mbit/s at which a sender computes the same number for its DC_RTT.
+    // Bytes that a port sends in DC_RTT, and its rate in Mbit/s.
     @name(".set_capacity")
     action set_capacity(
-        @value("floor(rate / 8e9 * 16384)") bit<32> round_trip_bytes,
-        @value("floor(min(rate / 1e6 * 16384 / max(pbfs.rtt, 1), pow(2, 32) - 1))") bit<32> mbps) {
+        @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
+        @value("floor(rate / 1e6)") bit<32> mbps) {
         meta.capacity = round_trip_bytes;
         meta.rate = mbps;
     }
 
     @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
-    @brief("bytes that a port sends in the 16 slots that count as a round trip, and these bytes as a rate over DC_RTT in Mbit/s")
+    @brief("bytes that a port sends in DC_RTT, and its rate in Mbit/s")
     table pbfs_port {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }

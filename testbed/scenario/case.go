@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
@@ -84,18 +83,7 @@ func (c *Case) Source() ([]byte, *manifest.Manifest, error) {
 // the hosts use telemetry that the program does not fill in, since their rates
 // would never change.
 func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
-	profile := c.profile
-	if c.target == program.TNA { // its program has spans that no table can set
-		p := *profile
-		for i := range c.net.Nodes {
-			if n := &c.net.Nodes[i]; n.Kind == topo.Switch && n.Leaf >= 0 {
-				p.Network = intent.NetworkOf(c.net, i, p.Network, intent.Options{})
-				break
-			}
-		}
-		profile = &p
-	}
-	prog, err := cache.BuildFor(profile, c.target)
+	prog, err := cache.BuildFor(c.profile, c.target)
 	if err != nil {
 		return nil, err
 	}
