@@ -256,49 +256,62 @@ points in the last column; an experiment shows the cause for %d of them.
 	}
 }
 
-// headlines are the claims that README.md shows, at the small scale: of each
-// scheme what its paper says first of it, in the paper's own experiment, and then
-// what came out where links are paused, or with other traffic.
-var headlines = []struct{ scheme, experiment, text, point string }{
-	{"RLB", "rlb-fig12", "less p99 FCT with drill-rlb than with drill", "incast 4MB, nic go-back-n"},
-	{"", "rlb-fig3-victims", "less average FCT with rlb-drill than with drill", ""},
-	{"", "rlb-paused", "less average slowdown with rlb-drill than with drill", "paused 2 of 8, nic go-back-n"},
-	{"", "rlb-paused", "less average slowdown with rlb-drill than with drill", "paused 2 of 8, nic out-of-order"},
-	{"", "rlb-fig3-victims", "fewer stalled flows with rlb-drill than with drill", ""},
-	{"CLB", "clb-fig9", "less average coflow completion time with clb than with conga", "mean of reading 400us, flows 5; reading 400us, flows 15; reading 400us, flows 30"},
-	{"", "clb-fig9-mixed", "less average coflow completion time with clb than with conga", ""},
-	{"PLB", "plb-fig7-webserver", "less average FCT with plb than with conga", "load 0.8, nic go-back-n"},
-	{"", "plb-fig7-webserver", "less average FCT with plb than with drill", "load 0.8, nic go-back-n"},
-	{"", "plb-fig2-victims", "less average FCT with plb than with drill", ""},
-	{"PCN", "pcn-fig14-w1", "less average FCT with pcn than with dcqcn", ""},
-	{"", "pcn-fig14-websearch", "less average FCT with pcn than with dcqcn", ""},
-	{"", "pcn-fig14-websearch", "fewer PAUSE frames with pcn than with dcqcn", ""},
-	{"PB-FS", "pbfs-fig5", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", ""},
-	{"", "pbfs-fig5-websearch", "less longest egress queue with dcqcn-pbfs than with dcqcn", ""},
+// A headline is a claim of an experiment at the small scale, at a point.
+type headline struct{ experiment, text, point string }
+
+// headlines are the rows of README.md: of each scheme what its paper says first of it,
+// in the paper's experiment, and what came out where its premise is there, or with other
+// traffic.
+var headlines = []struct {
+	scheme        string
+	main, premise headline
+}{
+	{"RLB", headline{"rlb-fig12", "less p99 FCT with drill-rlb than with drill", "incast 4MB, nic go-back-n"},
+		headline{"rlb-paused", "less average slowdown with rlb-drill than with drill", "paused 2 of 8, nic go-back-n"}},
+	{"CLB", headline{"clb-fig9-mixed", "less average coflow completion time with clb than with conga", ""},
+		headline{"rlb-paused", "less average slowdown with clb than with conga", "paused 2 of 8, nic go-back-n"}},
+	{"PLB", headline{"plb-fig7-webserver", "less average FCT with plb than with conga", "load 0.8, nic go-back-n"},
+		headline{"rlb-paused", "less average slowdown with plb than with ecmp", "paused 2 of 8, nic go-back-n"}},
+	{"PCN", headline{"pcn-fig14-w1", "less average FCT with pcn than with dcqcn", ""},
+		headline{"pcn-fig14-websearch", "less average FCT with pcn than with dcqcn", ""}},
+	{"PB-FS", headline{"pbfs-fig5", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", ""},
+		headline{"pbfs-fig5-websearch", "less longest egress queue with dcqcn-pbfs than with dcqcn", ""}},
 }
 
 const headlineMark = "<!-- headlines: made by make golden -->\n"
 
+// headline returns the claim of a headline; nil if there is none.
+func (d *documents) headline(h headline) *result.Judged {
+	c := claimOf(d.kept(h.experiment, scenario.Small), h.text, h.point)
+	if c == nil {
+		d.problem("%s has no claim %q at %q", h.experiment, h.text, h.point)
+	}
+	return c
+}
+
+// link returns a headline as text with a link to its outcome.
+func (h headline) link() string {
+	text := h.text
+	if h.point != "" {
+		text += ", " + h.point
+	}
+	return fmt.Sprintf("[%s](docs/results/%s.md)", text, h.experiment)
+}
+
 // readme writes the table of headlines into README.md, refuted ones too.
 func (d *documents) readme() {
 	var b strings.Builder
-	b.WriteString("| | claim, with its experiment | paper | here | 95 % interval | verdict |\n|---|---|---:|---:|---:|---|\n")
+	b.WriteString("| | the paper's main claim | paper | here | verdict | where its premise is there, or with other traffic | here |\n|---|---|---:|---:|---|---|---:|\n")
 	for _, h := range headlines {
-		o := d.kept(h.experiment, scenario.Small)
-		c := claimOf(o, h.text, h.point)
-		if c == nil {
-			d.problem("%s has no claim %q at %q", h.experiment, h.text, h.point)
+		main, premise := d.headline(h.main), d.headline(h.premise)
+		if main == nil || premise == nil {
 			continue
 		}
-		text := h.text
-		if h.point != "" && c.Claim.Over == "" {
-			text += ", " + h.point
-		}
 		paper := "–"
-		if c.Claim.Paper.Given {
-			paper = share(result.Num(c.Claim.Paper.Change))
+		if main.Claim.Paper.Given {
+			paper = share(result.Num(main.Claim.Paper.Change))
 		}
-		fmt.Fprintf(&b, "| %s | %s: [%s](docs/results/%s.md) | %s | %s | %s | %s |\n", h.scheme, text, o.File(), o.File(), paper, share(c.Effect), interval(c), c.Verdict)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s (%s) | %s | %s | %s (%s) |\n", h.scheme, h.main.link(), paper, share(main.Effect), interval(main), main.Verdict, h.premise.link(), share(premise.Effect), interval(premise))
 	}
 	parts := strings.Split(string(d.page("README.md")), headlineMark)
 	if len(parts) != 3 {
