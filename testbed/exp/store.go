@@ -96,14 +96,6 @@ func (s *Store) Has(key string) bool {
 	return err == nil
 }
 
-// since returns when a run was kept.
-func (s *Store) since(key string) (at time.Time) {
-	if info, err := os.Stat(s.path(key)); err == nil {
-		at = info.ModTime()
-	}
-	return at
-}
-
 // Get returns a run without its large fields (flows, time lines, pauses and
 // registers), or nil if the store does not have it. A file that cannot be read is
 // an error that names it: once it is removed, the run is made again.
