@@ -230,7 +230,7 @@ func TestWorkersAreRefusedAndRunsFailAlone(t *testing.T) {
 	if got := outcome(t, p, store(t), exp.Options{Parallel: 50, Maker: farm}); got != want {
 		t.Error("failures at workers are not those of runs here")
 	}
-	if !strings.Contains(want, `"state": "failed"`) {
+	if !strings.Contains(want, `"state":"failed"`) {
 		t.Error("no run fails")
 	}
 	cancel()
