@@ -34,8 +34,30 @@ func Durable(name string, data []byte, perm fs.FileMode) error {
 }
 
 // First writes a new file, and fails with fs.ErrExist if the name exists. If
-// several processes call it at the same time, one succeeds.
+// several processes call it at the same time, one succeeds. A reader sees the whole
+// text, but on a file system without hard links, where the file grows under its name.
 func First(name string, data []byte, perm fs.FileMode) error {
+	if _, err := os.Lstat(name); err == nil {
+		return cannot(name, fs.ErrExist)
+	}
+	f, err := hidden(name, perm)
+	if err != nil {
+		return cannot(name, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return cannot(name, err)
+	}
+	// A link is never made over an existing name.
+	if err := os.Link(f.Name(), name); err == nil || errors.Is(err, fs.ErrExist) {
+		return cannot(name, err)
+	}
+	return cannot(name, grow(name, data, perm))
+}
+
+// grow writes a new file under its name.
+func grow(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err

@@ -111,27 +111,32 @@ func begin(name string, perm fs.FileMode) (*file, error) {
 	case !old.Mode().IsRegular() || links(old) > 1:
 		return inPlace(name, perm)
 	}
+	f, err := hidden(name, perm)
+	switch {
+	case err != nil && old != nil:
+		return inPlace(name, perm) // new files in the folder are not permitted
+	case err != nil:
+		return nil, err
+	}
+	out := &file{f, name}
+	if old == nil {
+		return out, nil
+	}
+	if err := like(f, old); err != nil { // the temporary file cannot get the owner of the old one
+		out.discard()
+		return inPlace(name, perm)
+	}
+	return out, nil
+}
+
+// hidden creates a temporary file in the folder of a file that is to be.
+func hidden(name string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	for range 100 {
-		tmp := dir + temporary(base, rand.Uint32())
-		f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			continue
-		case err != nil && old != nil:
-			return inPlace(name, perm) // new files in the directory are not permitted
-		case err != nil:
-			return nil, err
+		f, err := os.OpenFile(dir+temporary(base, rand.Uint32()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
 		}
-		out := &file{f, name}
-		if old == nil {
-			return out, nil
-		}
-		if err := like(f, old); err != nil { // the temporary file cannot get the owner of the old one
-			out.discard()
-			return inPlace(name, perm)
-		}
-		return out, nil
 	}
 	return nil, fmt.Errorf("no name for a temporary file in %s", dir)
 }
