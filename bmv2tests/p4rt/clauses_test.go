@@ -65,9 +65,9 @@ func askSimpleSwitch(t *testing.T, binary string, group []clause) {
 	}
 }
 
-// The table in docs/switch.md equals this one. UPDATE_GOLDEN=1 rewrites it.
+// The table in docs/reference/p4runtime.md equals this one. UPDATE_GOLDEN=1 rewrites it.
 func TestTheDocumentedTable(t *testing.T) {
-	const file = "../../docs/switch.md"
+	const file = "../../docs/reference/p4runtime.md"
 	const begin, end = "<!-- clauses: written by bmv2tests/p4rt -->\n", "<!-- end of clauses -->\n"
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -109,7 +109,7 @@ var limitClauses = []clause{
 		if len(got) != 1 || !got[0].GetTableEntry().IsConst {
 			x.Errorf("read %v", got)
 		}
-	}, "PI knows no is_const"},
+	}, "PI does not support is_const"},
 	{"16.3", "only the primary acknowledges digests", func(x *bench) {
 		x.must(insert(&p4v1.DigestEntry{DigestId: x.id("alert_t"), Config: &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 3600e9}}))
 		x.send(1, body(12, 0xabcd, 0, 0))

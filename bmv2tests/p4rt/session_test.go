@@ -39,7 +39,7 @@ var sessionClauses = []clause{
 		x.ask(backup, &p4v1.MasterArbitrationUpdate{DeviceId: deviceID, ElectionId: uint128(x.election)})
 		x.standing(backup, codes.OK, x.election)
 	}, promotes},
-	{"5", "a controller's death leaves the forwarding state as it is", func(x *bench) {
+	{"5", "a controller that disconnects leaves the forwarding state as it is", func(x *bench) {
 		e := x.entry("t_exact", x.call("mark_and_count", 0x42), exact(1, 7))
 		x.must(insert(e))
 		x.stream.CloseSend()

@@ -238,7 +238,7 @@ var tableClauses = []clause{
 			modify(x.entry("t_const", x.call("mark", 1), exact(1, 1)))} {
 			x.refuses(codes.PermissionDenied, u)
 		}
-	}, "PI knows no is_const"},
+	}, "PI does not support is_const"},
 	{"9.1.5", "the initial entries of a table can be read, modified and deleted, and others added", func(x *bench) {
 		e := func(a, mark uint64) *p4v1.TableEntry { return x.entry("t_initial", x.call("mark", mark), exact(1, a)) }
 		x.same(x.got(&p4v1.TableEntry{TableId: x.id("t_initial")}), e(1, 0x11), e(2, 0x22))

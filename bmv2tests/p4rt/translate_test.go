@@ -236,7 +236,7 @@ var translateClauses = []clause{
 		for _, typ := range []p4v1.Update_Type{p4v1.Update_INSERT, p4v1.Update_MODIFY, p4v1.Update_DELETE} {
 			x.refuses(codes.InvalidArgument, change(typ, e))
 		}
-	}, "PI knows no is_const"},
+	}, "PI does not support is_const"},
 	{"5.2", "a role can write, and is notified of, only what its configuration has: PERMISSION_DENIED", func(x *bench) {
 		s := x.role("tables", map[string]any{"entities": []any{"t_right", "by_port", "alert_t"}})
 		x.standing(s, codes.OK, 1)

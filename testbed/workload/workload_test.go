@@ -598,7 +598,7 @@ func TestOpenTrafficIsThePrefixOfMore(t *testing.T) {
 
 const distributionsMark = "<!-- distributions: made by make golden -->\n"
 
-// docs/fabric.md lists the distributions, with their means and what their files
+// docs/reference/distributions.md lists the distributions, with their means and what their files
 // say first.
 func TestDistributionsAreListed(t *testing.T) {
 	var b strings.Builder
@@ -619,7 +619,7 @@ func TestDistributionsAreListed(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, mean, strings.TrimPrefix(first, "# "))
 	}
-	const page = "../../docs/fabric.md"
+	const page = "../../docs/reference/distributions.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
