@@ -15,7 +15,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Limits of a P4Info, far beyond those of any program. docs/security.md has them.
+// Limits of a P4Info, far beyond those of any program. docs/security.md names them.
 const (
 	maxName   = 1 << 10 // bytes of a name, or of an annotation that a controller reads
 	maxWidth  = 1 << 16 // bits of a number

@@ -23,7 +23,7 @@ const DefaultMemory = 4_000_000_000
 // decoding: one processor is left for the data path.
 var callPlaces = max(1, min(runtime.NumCPU()-1, 4))
 
-// Every size that a peer controls is limited. docs/security.md has this table.
+// Every size that a peer controls is limited. docs/reference/limits.md has this table.
 const (
 	maxRoleName   = 256     // bytes
 	maxName       = 1 << 12 // bytes of a string of a translated type

@@ -29,7 +29,7 @@ type Judge struct {
 // NewJudge compares a program with the model of the features in its manifest.
 func NewJudge(p *model.Program, prog *interp.Program) (*Judge, error) {
 	if p.Base == nil {
-		return nil, fmt.Errorf("program %s: the base load balancer %s has no model: write package model in its folder, with model.Add and a Base (docs/judge.md), and run `make golden`, which imports it here", p.Program, p.Manifest.Base)
+		return nil, fmt.Errorf("program %s: the base load balancer %s has no model: write package model in its folder, with model.Add and a Base (docs/schemes/authors.md), and run `make golden`, which imports it here", p.Program, p.Manifest.Base)
 	}
 	target, err := newTarget(p, prog)
 	if err != nil {
