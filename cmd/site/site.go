@@ -37,7 +37,7 @@ var contents = []struct {
 	{"Guides", []string{"docs/switch.md", "docs/watchdog.md", "docs/pauses.md", "docs/controller.md", "docs/networks.md", "docs/bmv2.md", "docs/fabric.md", "docs/hosts.md", "docs/training.md", "docs/experiments.md", "docs/workers.md", "docs/pictures.md",
 		"docs/compiler.md", "docs/tofino.md", "docs/tofino-differences.md", "docs/tofino-fabric.md", "docs/security.md", "docs/judge.md"}, false},
 	{"Schemes", []string{"docs/schemes/README.md", "gen/schemes/*/README.md"}, false},
-	{"Results", []string{"docs/answer.md", "docs/reproduction.md", "docs/reproduction/*.md", "docs/validation.md", "docs/performance.md"}, false},
+	{"Results", []string{"docs/answer.md", "docs/schemes/*-results.md", "docs/reproduction.md", "docs/reproduction/*.md", "docs/validation.md", "docs/performance.md"}, false},
 	{"Experiments", []string{"docs/results/*.md"}, true},
 	{"Reference", []string{"docs/reference/*.md", "docs/schemes/authors.md", "docs/schemes/reference.md", "docs/blocks.md", "docs/diagnostics.md", "docs/terms.md"}, false},
 	{"Command line", []string{"commands/*.md"}, true},
