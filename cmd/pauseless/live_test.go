@@ -33,7 +33,7 @@ func eachKind(t *testing.T, name string, do func(*testing.T, live.Options)) {
 	netns.RunDir = t.TempDir()
 	t.Cleanup(func() { netns.RunDir = old })
 	o := live.Options{
-		Name: name, Local: local.Options{GRPC: 23051, Thrift: 23091, Prefix: "zl"},
+		Name: name, Local: local.Options{Free: true, Prefix: "zl"},
 		Say: func(text string) { t.Log(text) },
 	}
 	// Under this name the test program runs the command.
@@ -196,7 +196,9 @@ until: 20ms
 		defer mu.Unlock()
 		said = append(said, e.String())
 	}
+	var at string // where s1 listens
 	o.Started = func(n *live.Network) {
+		at = n.Plan.Topology.NodeByName("s1").Address
 		until(t, "the flow is under way", func() bool { return carried(t, "zls1-eth1") > 100 })
 		if err := n.KillSwitch("s1"); err != nil {
 			t.Error(err)
@@ -207,7 +209,7 @@ until: 20ms
 		until(t, "the switch is as desired again", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "s1: connected to 127.0.0.1:23053 again") }) &&
+			return slices.ContainsFunc(said, func(text string) bool { return strings.HasPrefix(text, "s1: connected to "+at+" again") }) &&
 				strings.Count(strings.Join(said, "\n"), "s1: as desired: pipeline pushed") >= 2
 		})
 	}
@@ -221,7 +223,7 @@ until: 20ms
 		t.Errorf("%d packets lost, and the result says %q", sum.Dropped, remarks)
 	}
 	text := strings.Join(said, "\n")
-	for _, want := range []string{"s1: lost the connection to 127.0.0.1:23053", "s1: connected to 127.0.0.1:23053 again", "s1: as desired: pipeline pushed"} {
+	for _, want := range []string{"s1: lost the connection to " + at, "s1: connected to " + at + " again", "s1: as desired: pipeline pushed"} {
 		if strings.Count(text, want) == 0 {
 			t.Errorf("there is no event %q:\n%s", want, text)
 		}
@@ -247,17 +249,11 @@ traffic:
 - incast: {degree: 2, from: "leaf:l2", size: 400KB, to: h1, start: 20us}
 until: 50ms
 `)
-	profile := s.Cases()[0]
 	if o.Local.Kind == local.SoftSwitch { // its metrics have its own PAUSE
 		s = readScenario(t, strings.Replace(string(s.Text()), "drill-bmv2", "drill", 1))
-		profile = s.Cases()[0]
 	}
 	o.Started = func(n *live.Network) {
-		plan, err := local.New(profile.Net(), o.Local)
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		plan := n.Plan
 		poll := record.PollOptions{Every: 20 * time.Millisecond, Limits: record.DefaultLimits, Counters: make(map[string]record.Counters), Scale: plan.Scale}
 		for _, sw := range plan.Switches {
 			if sw.Metrics != "" {

@@ -52,7 +52,7 @@ type Options struct {
 	// each further switch has the next. Zero means 9559 and 9090. The port of a
 	// softswitch's metrics is that of P4Runtime plus metricsAbove.
 	GRPC, Thrift int
-	// Free takes free ports of loopback instead of GRPC and Thrift.
+	// Free takes free ports of loopback instead of GRPC, Thrift and those of metrics.
 	Free bool
 	// Packet is the length in bytes of the longest packet of hosts, after the Ethernet
 	// header; zero if it is not known.
@@ -170,15 +170,13 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 	p.Scale, p.Scaled = scale, slow(t, scale)
 	for _, i := range given.Switches() {
 		n := &given.Nodes[i]
-		s := Switch{Node: i, Name: n.Name, GRPC: fmt.Sprintf("127.0.0.1:%d", o.GRPC+len(p.Switches))}
-		if o.Free {
-			if err := o.free(&s); err != nil {
-				return nil, err
-			}
-		} else if o.Kind == BMv2 {
-			s.Thrift = fmt.Sprintf("127.0.0.1:%d", o.Thrift+len(p.Switches))
-		} else {
-			s.Metrics = fmt.Sprintf("127.0.0.1:%d", o.GRPC+metricsAbove+len(p.Switches))
+		s := Switch{Node: i, Name: n.Name}
+		held, err := o.listen(&s, len(p.Switches))
+		for _, l := range held {
+			defer l.Close() // not before all switches have theirs
+		}
+		if err != nil {
+			return nil, err
 		}
 		n.Address = s.GRPC
 		for j, port := range n.Ports {
@@ -242,20 +240,26 @@ func (p *Plan) cables(o Options) {
 	}
 }
 
-// free gives a switch free ports.
-func (o Options) free(s *Switch) error {
-	for _, addr := range []*string{&s.GRPC, &s.Thrift} {
-		if o.Kind != BMv2 && addr == &s.Thrift {
-			continue
-		}
+// listen gives a switch its addresses, and returns what holds them if they are free
+// ports of loopback.
+func (o Options) listen(s *Switch, number int) (held []net.Listener, err error) {
+	second, from := &s.Metrics, o.GRPC+metricsAbove
+	if o.Kind == BMv2 {
+		second, from = &s.Thrift, o.Thrift
+	}
+	if !o.Free {
+		s.GRPC, *second = fmt.Sprintf("127.0.0.1:%d", o.GRPC+number), fmt.Sprintf("127.0.0.1:%d", from+number)
+		return nil, nil
+	}
+	for _, addr := range []*string{&s.GRPC, second} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return fmt.Errorf("no free port on loopback for switch %s: %w", s.Name, err)
+			return held, fmt.Errorf("no free port on loopback for switch %s: %w", s.Name, err)
 		}
+		held = append(held, l)
 		*addr = l.Addr().String()
-		l.Close()
 	}
-	return nil
+	return held, nil
 }
 
 func (o Options) iface(node string, port int) string {
