@@ -132,7 +132,7 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 	case (ft.Link == "") == (ft.Node == ""):
 		return "", fmt.Errorf("names either a link or a node")
 	case ft.Link != "" && len(ft.Pairs) > 0:
-		return "pairs", fmt.Errorf("pairs are lost by a node, not by a link")
+		return "pairs", fmt.Errorf("pairs needs node: a switch drops the packets of some pairs, a link those of all; name a switch, or remove pairs")
 	case ft.Node != "" && (ft.Down || ft.Corrupt != 0):
 		return "node", fmt.Errorf("a node loses frames; down and corrupt are for links")
 	case !ft.Down && ft.Loss == 0 && ft.Corrupt == 0:

@@ -57,20 +57,20 @@ them out, for p4runtime-go-client and p4runtime-shell for example.
   pauseless compile ecmp.p4 --compiler p4c -o ecmp.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one program, have %d", len(args))
+				return usageErrorf(cmd, "expected one program, found %d", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return compileProgram(cmd, args[0], &f) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVarP(&f.include, "include", "I", nil, "folder to look for included files in (repeatable)")
-	fl.StringArrayVarP(&f.defines, "define", "D", nil, "macro as NAME or NAME=TEXT (repeatable)")
-	fl.StringVarP(&f.out, "output", "o", "", "file for the JSON, - for standard output")
-	fl.StringVar(&f.info, "p4info", "", "file for the P4Info, - for standard output")
+	fl.StringArrayVarP(&f.include, "include", "I", nil, "`FOLDER`: search for included files there (repeatable)")
+	fl.StringArrayVarP(&f.defines, "define", "D", nil, "`NAME[=TEXT]`: define a macro (repeatable)")
+	fl.StringVarP(&f.out, "output", "o", "", "`FILE`: write the JSON there; - is standard output")
+	fl.StringVar(&f.info, "p4info", "", "`FILE`: write the P4Info there; - is standard output")
 	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime that the P4Info's reader supports: "+strings.Join(p4info.Versions, " or "))
 	cmd.RegisterFlagCompletionFunc("p4info-version", cobra.FixedCompletions(p4info.Versions, cobra.ShellCompDirectiveNoFileComp))
-	fl.StringVar(&f.print, "print", "", "print a stage instead: tokens, ast, types or ir")
+	fl.StringVar(&f.print, "print", "", "`STAGE`: print a stage instead: tokens, ast, types or ir")
 	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")
 	fl.StringVar(&f.diagnostics, "diagnostics", "text", "form of errors and warnings: text or json")
 	return cmd
@@ -142,6 +142,8 @@ func reportDiagnostics(cmd *cobra.Command, f *compileFlags, file string, list di
 		if err := printDiagnosticsJSON(cmd.OutOrStdout(), list); err != nil {
 			return err
 		}
+	} else if len(list) == 1 && list[0].Code == "file" { // the program cannot be read
+		return fmt.Errorf("%s %s; expected a P4 program", file, list[0].Msg)
 	} else {
 		diag.Print(cmd.ErrOrStderr(), list, func(name string) []byte {
 			if source != nil {

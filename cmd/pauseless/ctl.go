@@ -31,11 +31,10 @@ func newCtlCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ctl",
 		Short: "Control running switches: tables, registers, packets, pipelines",
-		Long: `Ctl talks to P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc,
-Stratum. Give their addresses with --addr, once for each switch, with a topology
-file that has addresses, or with the name of a network that pauseless deploy has
-built. Everyone may read; only the primary controller, the one with the highest
-election id, may write.
+		Long: `Control P4Runtime servers: pauseless switch, BMv2's simple_switch_grpc, Stratum.
+Name them by --addr, once for each switch, by a topology file with addresses, or by
+the name of a network that pauseless deploy has built. All clients may read; only
+the primary controller, the one with the highest election id, may write.
 
 An entry is one line of text, with names instead of ids:
 
@@ -53,18 +52,18 @@ An entry is one line of text, with names instead of ids:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
-	f.StringArrayVar(&c.addrs, "addr", nil, "`[NAME=]HOST:PORT[/DEVICE]` of a P4Runtime server; device 1 if not given; may be repeated")
-	f.StringArrayVar(&c.thrift, "thrift", nil, "`[NAME=]HOST:PORT` of BMv2's Thrift server; in the order of the switches if there is no name")
-	f.StringVar(&c.network, "network", "", "`NAME` of a network that pauseless deploy netns has built on this machine")
-	f.StringVar(&c.topology, "topology", "", "topology `FILE` with the switches' addresses")
-	f.StringSliceVar(&c.only, "switch", nil, "only these switches, by `NAME`")
-	f.StringVar(&c.election, "election-id", "1", "election `ID` for writing: a number, or two as in 1:5")
+	f.StringArrayVar(&c.addrs, "addr", nil, "`[NAME=]HOST:PORT[/DEVICE]`: P4Runtime server of a switch; the default device is 1 (repeatable)")
+	f.StringArrayVar(&c.thrift, "thrift", nil, "`[NAME=]HOST:PORT`: BMv2's Thrift server; without names in the order of the switches (repeatable)")
+	f.StringVar(&c.network, "network", "", "`NAME`: network that pauseless deploy netns has built on this machine")
+	f.StringVar(&c.topology, "topology", "", "`FILE`: topology with the switches' addresses")
+	f.StringSliceVar(&c.only, "switch", nil, "`NAME`: use only these switches (repeatable)")
+	f.StringVar(&c.election, "election-id", "1", "`ID`: election id for writing, a number or HIGH:LOW as in 1:5")
 	f.BoolVar(&c.takeOver, "take-over", false, "for writing, become the primary even if another controller is the primary")
-	f.StringVarP(&c.output, "output", "o", "table", "`table or json`")
-	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "time limit of each call")
-	f.StringVar(&c.ca, "tls-ca", "", "use TLS and trust the certificates in this PEM `FILE`")
-	f.StringVar(&c.cert, "tls-cert", "", "client certificate, a PEM `FILE`")
-	f.StringVar(&c.key, "tls-key", "", "its private key, a PEM `FILE`")
+	f.StringVarP(&c.output, "output", "o", "table", "`FORM`: table or json")
+	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "time limit of each call, as in 500ms")
+	f.StringVar(&c.ca, "tls-ca", "", "`FILE`: use TLS and trust the certificates in this PEM file")
+	f.StringVar(&c.cert, "tls-cert", "", "`FILE`: client certificate, PEM")
+	f.StringVar(&c.key, "tls-key", "", "`FILE`: private key of the certificate, PEM")
 	cmd.RegisterFlagCompletionFunc("switch", c.completeSwitches)
 	cmd.RegisterFlagCompletionFunc("network", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		up, _ := netns.List()

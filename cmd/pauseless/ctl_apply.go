@@ -38,9 +38,9 @@ func newCtlApplyCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply TOPOLOGY --profile NAME",
 		Short: "Configure switches for a topology file",
-		Long: `Apply computes from the topology what each switch needs (forwarding, paths, leaf
-ids, clone sessions, multicast groups, thresholds), compares it with the state of
-the switch, and writes the difference: first additions, then deletions. Running
+		Long: `Compute from the topology what each switch needs (forwarding, paths, leaf ids,
+clone sessions, multicast groups, thresholds), compare it with the state of the
+switch, and write the difference: first additions, then deletions. Running
 it again changes nothing. The program is that of a profile, or your own with
 --p4info, --config and --manifest; --number maps ports to those of a Tofino with
 Stratum. With --thrift the switches are BMv2s, and the program is compiled for
@@ -56,7 +56,7 @@ when another controller has written, and when the topology file changes. With
   pauseless ctl apply fabric.yaml --profile rlb-drill --keep --standby --election-id 5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one topology file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one topology file, not %d arguments", len(args))
 			}
 			return nil
 		},
@@ -64,17 +64,17 @@ when another controller has written, and when the topology file changes. With
 	}
 	cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	f := cmd.Flags()
-	f.StringVar(&a.profile, "profile", "", "built-in profile by `NAME`, or its file")
-	f.StringVar(&a.info, "p4info", "", "P4Info `FILE` of your own program")
-	f.StringVar(&a.config, "config", "", "its device configuration `FILE`, BMv2 JSON for example")
-	f.StringVar(&a.manifest, "manifest", "", "its manifest `FILE`")
-	f.StringArrayVar(&a.numbers, "number", nil, "with a program for Tofino: the chip's number of a port of the topology, `PORT=NUMBER`; may be repeated")
+	f.StringVar(&a.profile, "profile", "", "`NAME`: built-in profile, or its file")
+	f.StringVar(&a.info, "p4info", "", "`FILE`: P4Info of your own program")
+	f.StringVar(&a.config, "config", "", "`FILE`: its device configuration, for instance BMv2 JSON")
+	f.StringVar(&a.manifest, "manifest", "", "`FILE`: its manifest")
+	f.StringArrayVar(&a.numbers, "number", nil, "`PORT=NUMBER`: with a program for Tofino, the chip's number of a port of the topology (repeatable)")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.keep, "keep", false, "keep running, and restore the desired state when it is lost")
 	f.BoolVar(&a.standby, "standby", false, "with --keep: wait until there is no other primary controller")
-	f.Int64Var(&a.scale, "scale", 1, "factor by which the network runs slower than the topology says; deployed networks have one")
-	f.DurationVar(&a.audit, "audit", 10*time.Second, "with --keep: how often to look for entries that others have written")
+	f.Int64Var(&a.scale, "scale", 1, "factor by which the network runs slower than the topology; deploy prints that of its networks")
+	f.DurationVar(&a.audit, "audit", 10*time.Second, "with --keep: time between two searches for entries that others have written")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	return cmd
 }

@@ -23,7 +23,7 @@ func newCtlCountersCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "counters [NAME…]",
 		Short: "List counters, or read them by name",
-		Long: `Counters reads counter arrays, and the direct counters of tables by the name of
+		Long: `Read counter arrays, and the direct counters of tables by the name of
 the table. Of an array with more than 32 cells, only those that are not 0 are
 shown; --all shows all.`,
 		Example: `  pauseless ctl --addr :9559 counters
@@ -195,9 +195,10 @@ func newCtlMetersCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "meters [NAME…]",
 		Short: "List meters, or read their rates by name",
-		Long: `Meters reads the rates and bursts of meter arrays: committed (cir), peak (pir),
-and the excess burst, which only meters of a single rate have. Rates are set as
-entries:
+		Long: `Read the rates and bursts of meter arrays: committed (cir), peak (pir), and the
+excess burst, which only meters of a single rate have. The unit is bytes per second
+and bytes, or packets per second and packets, as the program declares the meter.
+Rates are set as entries:
 
   pauseless ctl --addr :9559 entries modify 'meter police[3] = cir 1000 burst 10 pir 2000 burst 20'`,
 		Example: `  pauseless ctl --addr :9559 meters

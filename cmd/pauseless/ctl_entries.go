@@ -25,7 +25,7 @@ func newCtlEntriesCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "entries",
 		Short: "Add, modify and delete entries by names",
-		Long: `Entries writes table entries, multicast groups, clone sessions, action profile
+		Long: `Write table entries, multicast groups, clone sessions, action profile
 members and groups, meters and digests. Each is one argument, or one line of a
 file, in which # begins a comment. FILE.json is the runtime JSON of a switch in
 p4lang's tutorials. A file can also be a p4.v1.WriteRequest in protobuf text format. All entries are checked against the program's P4Info before
@@ -96,7 +96,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "read entries from a `FILE`: one a line, a runtime JSON of p4lang's tutorials, or a WriteRequest in protobuf text format; - is standard input")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "`FILE`: read entries from it: one a line, a runtime JSON of p4lang's tutorials, or a WriteRequest in protobuf text format; - is standard input")
 	cmd.MarkFlagFilename("file")
 	return cmd
 }

@@ -35,8 +35,8 @@ func newCtlPipelineCmd(c *ctl) *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.getPipeline(cmd, info, config) },
 	}
-	get.Flags().StringVar(&info, "p4info", "", "save the P4Info to a `FILE`, as text")
-	get.Flags().StringVar(&config, "config", "", "save the device configuration (BMv2 JSON) to a `FILE`")
+	get.Flags().StringVar(&info, "p4info", "", "`FILE`: save the P4Info as text")
+	get.Flags().StringVar(&config, "config", "", "`FILE`: save the device configuration (BMv2 JSON)")
 	cmd.AddCommand(get, c.pushCmd("set", "Load a program into the switches; their tables become empty", (*controlplane.Session).SetPipeline),
 		c.pushCmd("verify", "Check whether the switches could run a program, without loading it", (*controlplane.Session).VerifyPipeline))
 	return cmd
@@ -61,9 +61,9 @@ func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, conte
 			return c.writeEach(cmd, func(ctx context.Context, s *controlplane.Session) error { return push(s, ctx, p) })
 		},
 	}
-	cmd.Flags().StringVar(&info, "p4info", "", "P4Info `FILE`, text or binary")
-	cmd.Flags().StringVar(&config, "config", "", "device configuration `FILE`, BMv2 JSON for example")
-	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER` that identifies the program; 0 means a hash of it")
+	cmd.Flags().StringVar(&info, "p4info", "", "`FILE`: P4Info, text or binary (required)")
+	cmd.Flags().StringVar(&config, "config", "", "`FILE`: device configuration, for instance BMv2 JSON (required)")
+	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER`: identifies the program; 0 is a hash of it")
 	cmd.MarkFlagFilename("p4info")
 	cmd.MarkFlagFilename("config")
 	return cmd

@@ -17,7 +17,7 @@ func newCtlPortsCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ports",
 		Short: "List ports: where they lead, and on BMv2 whether they are up",
-		Long: `Ports lists the switches' ports. P4Runtime does not describe ports: their peers
+		Long: `List the switches' ports. P4Runtime does not describe ports: their peers
 and rates come from the topology file, their interfaces and state from BMv2's
 Thrift server. Give --topology, --thrift or both.`,
 		Example: `  pauseless ctl --topology fabric.yaml ports
@@ -101,7 +101,7 @@ func newCtlQueuesCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queues [--port N] [--priority N] --rate PPS | --depth PACKETS",
 		Short: "Set the rates and depths of BMv2's egress queues",
-		Long: `Queues sets the rate of BMv2's egress queues in packets per second, and their
+		Long: `Set the rate of BMv2's egress queues in packets per second, and their
 depth in packets: of one port and priority, of all priorities of a port, or of
 all ports. BMv2 drops packets that do not fit without counting them.`,
 		Example: `  pauseless ctl --addr :9559 --thrift :9090 queues --rate 1000 --depth 10000
@@ -130,10 +130,10 @@ all ports. BMv2 drops packets that do not fit without counting them.`,
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&port, "port", bmv2.All, "`NUMBER` of a port; -1 means all")
-	cmd.Flags().IntVar(&priority, "priority", bmv2.All, "queue of the port, from 0 to 7; -1 means all")
-	cmd.Flags().Int64Var(&rate, "rate", 0, "packets per second; 0 means as fast as possible")
-	cmd.Flags().IntVar(&depth, "depth", 0, "packets that a queue holds")
+	cmd.Flags().IntVar(&port, "port", bmv2.All, "`NUMBER`: port; -1 is all")
+	cmd.Flags().IntVar(&priority, "priority", bmv2.All, "queue of the port, from 0 to 7; -1 is all")
+	cmd.Flags().Int64Var(&rate, "rate", 0, "rate of a queue in packets per second; 0 is as fast as possible (default: unchanged)")
+	cmd.Flags().IntVar(&depth, "depth", 0, "depth of a queue in packets (default: unchanged)")
 	return cmd
 }
 

@@ -26,7 +26,7 @@ func newCtlRegistersCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registers [NAME[INDEX]…]",
 		Short: "List register arrays, or read them by name",
-		Long: `Registers reads register arrays, each in one call. Of an array with more than 32
+		Long: `Read register arrays, each in one call. Of an array with more than 32
 cells, only those that are not 0 are shown; --all shows all, and so does -o json.
 BMv2 has registers at its Thrift server only: add --thrift HOST:PORT.`,
 		Example: `  pauseless ctl --addr :9559 registers
@@ -36,13 +36,13 @@ BMv2 has registers at its Thrift server only: add --thrift HOST:PORT.`,
 		ValidArgsFunction: c.complete(known),
 		RunE:              get,
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
+	cmd.Flags().BoolVar(&all, "all", false, "also show cells that are 0")
 	getCmd := &cobra.Command{
 		Use: "get NAME[INDEX]…", Short: "Read register arrays, or one cell",
 		Example:           `  pauseless ctl --addr :9559 registers get egress_qlen`,
 		ValidArgsFunction: c.complete(known), RunE: get,
 	}
-	getCmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
+	getCmd.Flags().BoolVar(&all, "all", false, "also show cells that are 0")
 	set := &cobra.Command{
 		Use: "set NAME[INDEX] VALUE", Short: "Write a cell, a range of cells as NAME[3..7], or all as NAME",
 		Example:           `  pauseless ctl --addr :9559 registers set 'egress_qlen[3]' 200`,
@@ -227,7 +227,7 @@ func dimensions(a register.Array) any {
 
 func (c *ctl) setRegister(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return usageErrorf(cmd, "want NAME[INDEX] and VALUE, not %d arguments", len(args))
+		return usageErrorf(cmd, "expected NAME[INDEX] and VALUE, not %d arguments", len(args))
 	}
 	r, err := parseCells(args[0])
 	if err != nil {

@@ -29,15 +29,15 @@ func newCtlShellCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell",
 		Short: "An interactive session: ctl's verbs, with completion, history and undo",
-		Long: `Shell reads ctl's commands line by line, without "pauseless ctl" and without the
+		Long: `Read ctl's commands line by line, without "pauseless ctl" and without the
 flags that select switches. The tab key completes commands, flags, and names of
 tables, registers and counters of the switch's program; the arrow keys recall
 earlier lines. Further commands are:
 
-  help [VERB]   list the commands, or explain one
-  undo          revert the last entries add, modify or del, or registers set or
-                reset
-  exit          leave, as Ctrl-D does
+  help [COMMAND]  list the commands, or explain one
+  undo            revert the last entries add, modify or del, or registers set or
+                  reset
+  exit            leave, as Ctrl-D does
 
 If standard input is not a terminal, its lines are executed until one fails.`,
 		Example: `  pauseless ctl --addr 127.0.0.1:9559 shell

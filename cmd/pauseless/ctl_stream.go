@@ -27,8 +27,8 @@ func newCtlDigestsCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "digests [NAME…]",
 		Short: "Print the messages that the data plane sends",
-		Long: `Digests enables the program's digests if they are disabled, and prints each
-message as it comes, until Ctrl-C. Switches send digests to the primary
+		Long: `Enable the program's digests if they are disabled, and print each message as it
+comes, until Ctrl-C. Switches send digests to the primary
 controller only.`,
 		Example: `  pauseless ctl --addr :9559 digests
   pauseless ctl --addr :9559 digests fault_t -o json`,
@@ -39,7 +39,7 @@ controller only.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages; 0 means never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages; 0 is never")
 	cmd.Flags().DurationVar(&timeout, "delay", 10*time.Millisecond, "how long a switch may collect messages of a digest that is not enabled yet")
 	return cmd
 }
@@ -110,9 +110,9 @@ func newCtlPacketOutCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "packet-out [FIELD=VALUE…]",
 		Short: "Send packets out of a switch",
-		Long: `Packet-out has a switch send a packet as if the controller were one of its
-ports. FIELDs are those of the program's packet_out header. The packet is given
-in hexadecimal, or all of a pcap file are sent.`,
+		Long: `Let a switch send a packet as if the controller were one of its ports. FIELDs are
+those of the program's packet_out header. The packet is --hex in hexadecimal, or
+all packets of a --pcap file are sent; one of the two is required.`,
 		Example: `  pauseless ctl --addr :9559 packet-out egress_port=3 --hex 'ffffffffffff 020000000001 0806'
   pauseless ctl --addr :9559 packet-out egress_port=3 --pcap frames.pcap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -148,8 +148,8 @@ in hexadecimal, or all of a pcap file are sent.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&hexText, "hex", "", "the packet, in `HEX`adecimal; blanks do not matter")
-	cmd.Flags().StringVar(&file, "pcap", "", "send the packets of a pcap `FILE`")
+	cmd.Flags().StringVar(&hexText, "hex", "", "`DIGITS`: the packet in hexadecimal; blanks do not matter")
+	cmd.Flags().StringVar(&file, "pcap", "", "`FILE`: send the packets of this pcap file")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
 }
@@ -175,8 +175,7 @@ func newCtlPacketInCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "packet-in",
 		Short: "Print the packets that switches send to the controller",
-		Long: `Packet-in prints packets as they come, until Ctrl-C, or writes them to a pcap
-file. Switches send them to the primary controller only.`,
+		Long:  `Print packets as they come, until Ctrl-C, or write them to a pcap file. Switches send them to the primary controller only.`,
 		Example: `  pauseless ctl --addr :9559 packet-in --times 10
   pauseless ctl --addr :9559 packet-in --pcap controller.pcap`,
 		Args: noArgs,
@@ -202,8 +201,8 @@ file. Switches send them to the primary controller only.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets; 0 means never")
-	cmd.Flags().StringVar(&file, "pcap", "", "write the packets to a pcap `FILE` instead")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets; 0 is never")
+	cmd.Flags().StringVar(&file, "pcap", "", "`FILE`: write the packets to this pcap file instead")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
 }
@@ -240,7 +239,7 @@ func newCtlAlertsCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "Print lost connections, changes of the primary and digests, as they happen",
-		Long: `Alerts watches all switches and prints, until Ctrl-C, lost and restored
+		Long: `Watch all switches and print, until Ctrl-C, lost and restored
 connections, changes of the primary controller, and digests of the data plane. It
 never becomes the primary, and does not affect other controllers. Switches
 without roles, such as BMv2, send digests to the primary only: ctl apply --keep
@@ -312,7 +311,7 @@ prints those.`,
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many alerts; 0 means never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many alerts; 0 is never")
 	return cmd
 }
 

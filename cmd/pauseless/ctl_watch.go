@@ -24,10 +24,10 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch NAME[INDEX]…",
 		Short: "Read registers again and again",
-		Long: `Watch reads registers at a steady pace. On a terminal the table is redrawn in
+		Long: `Read registers at a steady pace. On a terminal the table is redrawn in
 place and shows the cells that changed since the last reading; q or Ctrl-C ends it.
 Otherwise, or with -o json, each reading is one line of JSON per switch and
-register. If a switch does not answer, watch prints an error and continues.`,
+register. If a switch does not answer, an error is printed, and reading continues.`,
 		Example: `  pauseless ctl --addr :9559 watch egress_qlen --every 1s
   pauseless ctl --topology fabric.yaml watch egress_qlen --every 100ms > queues.jsonl`,
 		ValidArgsFunction: c.complete(names(registerNames)),
@@ -56,7 +56,7 @@ register. If a switch does not answer, watch prints an error and continues.`,
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between readings")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 means never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 is never")
 	return cmd
 }
 

@@ -26,9 +26,9 @@ func newDemoCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Compare DRILL with and without RLB on a simulated lossless network, with a report",
-		Long: `Generates the P4 programs of the profiles drill and rlb-drill, compiles them,
-loads them over P4Runtime into the four switches of a small leaf-spine network
-in virtual time, runs the same traffic through both, and compares.
+		Long: `Generate the P4 programs of the profiles drill and rlb-drill, compile them, load
+them over P4Runtime into the four switches of a small leaf-spine network in
+virtual time, send the same traffic through both, and compare.
 
 ` + "`pauseless demo --print`" + ` prints the scenario; change a copy and run it with
 ` + "`pauseless fabric run`" + `.`,
@@ -36,7 +36,7 @@ in virtual time, runs the same traffic through both, and compares.
 		Args:    noArgs,
 	}
 	show := cmd.Flags().Bool("print", false, "print the scenario instead of running it")
-	cmd.Flags().StringVarP(&dir, "out", "o", "out/demo", "folder for the report and the results")
+	cmd.Flags().StringVarP(&dir, "out", "o", "out/demo", "`FOLDER`: where to write the report and the results")
 	threadsFlag(cmd.Flags(), &threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *show {

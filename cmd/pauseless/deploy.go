@@ -23,13 +23,13 @@ func newDeployCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploy",
 		Short: "Build a network of real processes on this machine",
-		Long: `Deploy builds a topology on this machine: hosts are network namespaces with
+		Long: `Build a topology on this machine: hosts are network namespaces with
 ordinary Linux stacks, switches are processes (pauseless switch, or BMv2's
 simple_switch_grpc), links are veth pairs, and a controller keeps the switches
 in their desired state. The network runs slower than the topology, by a factor
 that is printed.
 
-A topology is a file of ours (docs/reference/topology.md), the network of a scenario,
+A topology is a file as in docs/reference/topology.md, the network of a scenario,
 a p4app.json of p4-utils or a topology.json of p4lang's tutorials.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo ip netns exec fabric-h1 ping 10.0.1.1
@@ -61,7 +61,7 @@ type deployment struct {
 
 // flags adds the flags of a network and of the program that it runs.
 func (d *deployment) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&d.profile, "profile", "", "built-in profile by `NAME`, or its file")
+	cmd.Flags().StringVar(&d.profile, "profile", "", "`NAME`: built-in profile, or its file")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if down, err := cmd.Flags().GetBool("down"); err == nil && down {
@@ -75,20 +75,20 @@ func (d *deployment) flags(cmd *cobra.Command) {
 
 func (d *deployment) networkFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.kind, "switch", "softswitch", "`softswitch or bmv2`")
-	f.StringVar(&d.name, "name", "", "`NAME` of the network; the topology's name if not given")
-	f.IntVar(&d.pps, "pps", 0, "packets per second of the slowest host link; 1000 for bmv2, 10000 for softswitch if not given")
-	f.IntVar(&d.grpc, "grpc", 9559, "first TCP `PORT` for P4Runtime servers")
-	f.IntVar(&d.thrift, "thrift-port", 9090, "first TCP `PORT` for BMv2's Thrift servers")
-	f.StringVar(&d.links, "links", "relay", "`relay or veth`: links with the topology's delay, slower by the scale, or with this machine's")
-	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE` of simple_switch_grpc, or its directory; found on PATH if not given")
+	f.StringVar(&d.kind, "switch", "softswitch", "`KIND`: softswitch or bmv2")
+	f.StringVar(&d.name, "name", "", "`NAME`: name of the network (default: the topology's)")
+	f.IntVar(&d.pps, "pps", 0, "packets per second of the slowest host link, which sets the scale (default: 1000 for bmv2, 10000 for softswitch)")
+	f.IntVar(&d.grpc, "grpc", 9559, "`PORT`: first TCP port for P4Runtime servers")
+	f.IntVar(&d.thrift, "thrift-port", 9090, "`PORT`: first TCP port for BMv2's Thrift servers")
+	f.StringVar(&d.links, "links", "relay", "`KIND`: relay: links with the topology's delay, slower by the scale; veth: with this machine's")
+	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: simple_switch_grpc, or its directory (default: $BMV2, or PATH)")
 	cmd.RegisterFlagCompletionFunc("switch", cobra.FixedCompletions([]string{"softswitch", "bmv2"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // read reads the topology, plans the network and compiles the program.
 func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageErrorf(cmd, "want one topology file, not %d arguments", len(args))
+		return usageErrorf(cmd, "expected one topology file, not %d arguments", len(args))
 	}
 	kind, err := d.switchKind(cmd)
 	if err != nil {

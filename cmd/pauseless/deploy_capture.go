@@ -27,15 +27,15 @@ func newDeployCaptureCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture INTERFACE",
 		Short: "Print or save the frames on a link, as root",
-		Long: `Capture prints the frames on an interface of a switch, or of a host with --host,
-until Ctrl-C; or writes them to a pcap file, which Wireshark dissects as RoCEv2
+		Long: `Print the frames on an interface of a switch, or of a host with --host, until
+Ctrl-C; or write them to a pcap file, which Wireshark dissects as RoCEv2
 and PFC.`,
 		Example: `  sudo pauseless deploy capture l1-eth3
   sudo pauseless deploy capture l1-eth3 --write l1-s1.pcap --for 10s
   sudo pauseless deploy capture eth0 --host fabric-h1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one interface, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one interface, not %d arguments", len(args))
 			}
 			s, err := netns.Open(host, args[0])
 			if err != nil {
@@ -80,10 +80,10 @@ and PFC.`,
 			return errors.Join(err, failed)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "write", "w", "", "write a pcap `FILE`")
-	cmd.Flags().StringVar(&host, "host", "", "capture in the `NAMESPACE` of a host")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many frames; 0 means never")
-	cmd.Flags().DurationVar(&length, "for", 0, "stop after this time; 0 means never")
+	cmd.Flags().StringVarP(&file, "write", "w", "", "`FILE`: pcap file to write")
+	cmd.Flags().StringVar(&host, "host", "", "`NAMESPACE`: capture in the namespace of a host")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many frames; 0 is never")
+	cmd.Flags().DurationVar(&length, "for", 0, "stop after this time, as in 10s; 0 is never")
 	cmd.MarkFlagFilename("write")
 	return cmd
 }
@@ -146,14 +146,14 @@ func newDeployReplayCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay HOST-NAMESPACE PCAP",
 		Short: "Send the frames of a pcap file from a host, as root",
-		Long: `Replay sends the frames of a pcap file out of a host's interface: at a steady
+		Long: `Send the frames of a pcap file out of a host's interface: at a steady
 rate with --pps, or with the gaps that they have in the file, --slow times longer.
 Frames are not changed: they need addresses of the network's hosts.`,
 		Example: `  sudo pauseless deploy replay fabric-h1 trace.pcap --pps 1000
   sudo pauseless deploy replay fabric-h1 trace.pcap --slow 5000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageErrorf(cmd, "want a host's namespace and a pcap file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected a host's namespace and a pcap file, not %d arguments", len(args))
 			}
 			if pps < 0 || slow <= 0 || loops < 1 {
 				return usageErrorf(cmd, "--pps must be at least 0, --slow above 0, --loops at least 1")
@@ -172,7 +172,7 @@ Frames are not changed: they need addresses of the network's hosts.`,
 			return err
 		},
 	}
-	cmd.Flags().Float64Var(&pps, "pps", 0, "frames per second; 0 means with the gaps that they have in the file")
+	cmd.Flags().Float64Var(&pps, "pps", 0, "frames per second; 0 keeps the gaps of the file")
 	cmd.Flags().Float64Var(&slow, "slow", 1, "factor by which gaps are longer than in the file")
 	cmd.Flags().IntVar(&loops, "loops", 1, "how often to send the file")
 	return cmd

@@ -22,7 +22,7 @@ func newDeployMininetCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mininet TOPOLOGY --switch softswitch|bmv2 --profile NAME",
 		Short: "Build a topology in Mininet, by a script that you can read and change",
-		Long: `Mininet writes a Python script for Debian's mininet and runs it as root. The
+		Long: `Write a Python script for Debian's mininet and run it as root. The
 script starts the switches, writes their entries and opens Mininet's command line.
 With --script it only writes the script, which needs neither root nor Mininet.
 --down removes a network, given by its name or its topology file, also after a
@@ -64,10 +64,10 @@ crash.`,
 		},
 	}
 	d.flags(cmd)
-	cmd.Flags().BoolVar(&down, "down", false, "remove a network, given by its name or its topology file")
+	cmd.Flags().BoolVar(&down, "down", false, "remove a network, by its name or its topology file")
 	cmd.Flags().BoolVar(&write, "script", false, "write the script without running it")
 	cmd.Flags().BoolVar(&test, "test", false, "ping between all hosts, and exit")
-	cmd.Flags().StringVar(&dir, "dir", ".", "`DIRECTORY` to write the script and the switches' configurations to")
+	cmd.Flags().StringVar(&dir, "dir", ".", "`FOLDER`: where to write the script and the switches' configurations")
 	return cmd
 }
 

@@ -26,8 +26,8 @@ func newDeployNetnsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME",
 		Short: "Build a topology of network namespaces and veth pairs, as root",
-		Long: `Netns builds the network, loads the program into its switches, writes their
-entries and keeps them until Ctrl-C; then it removes everything. With --detach
+		Long: `Build the network, load the program into its switches, write their entries and
+keep them until Ctrl-C; then remove everything. With --detach
 everything keeps running in the background. --down removes a network, given by its
 name or its topology file, also after a crash.
 
@@ -55,8 +55,8 @@ with pauseless deploy capture.`,
 		},
 	}
 	d.flags(cmd)
-	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
-	cmd.Flags().BoolVar(&down, "down", false, "remove a network, given by its name or its topology file")
+	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT`: begins the names of the switches' interfaces")
+	cmd.Flags().BoolVar(&down, "down", false, "remove a network, by its name or its topology file")
 	cmd.Flags().BoolVar(&detach, "detach", false, "leave the network running in the background")
 	return cmd
 }

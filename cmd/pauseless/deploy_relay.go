@@ -22,14 +22,14 @@ func newDeployRelayCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "relay FILE",
 		Short: "Carry frames between interfaces with a delay, until it is stopped",
-		Long: `Relay is started by the other verbs and by Mininet's scripts. It carries frames
-between pairs of interfaces with the delay, rate and loss that the JSON file gives,
+		Long: `Carry frames between pairs of interfaces; other commands and Mininet's scripts
+start this. The frames pass between pairs of interfaces with the delay, rate and loss that the JSON file gives,
 and takes faults at its control socket.`,
 		Example: "  sudo pauseless deploy relay /run/pauseless/fabric/relay.json",
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one file, not %d arguments", len(args))
 			}
 			c, err := relay.ReadConfig(args[0])
 			if err != nil {
@@ -48,10 +48,10 @@ func newDeployFaultCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fault NETWORK [LINK|SWITCH]",
 		Short: "Make a link or switch of a network lose frames, as root",
-		Long: `Fault makes a link (l1-s1, or l1:5 for the one on a port) lose frames, in both
+		Long: `Make a link (l1-s1, or l1:5 for the one on a port) lose frames, in both
 directions: all of them with --down, or some with --loss. A switch loses the frames
 that it receives, without counting them; with --pair only those from one host to
-another, which is a black hole. It replaces the faults before; --none ends them, and
+another, which is a black hole. It replaces earlier faults; --none ends them, and
 prints what the links have carried.`,
 		Example: `  sudo pauseless deploy fault fabric l1-s1 --down --for 10s
   sudo pauseless deploy fault fabric s1 --loss 0.01
@@ -62,7 +62,7 @@ prints what the links have carried.`,
 			case none && len(args) == 1 && !down && loss == 0:
 			case !none && len(args) == 2 && (down || loss > 0):
 			default:
-				return usageErrorf(cmd, "want a network and a link or switch with --down or --loss, or a network and --none")
+				return usageErrorf(cmd, "expected a network and a link or switch with --down or --loss, or a network and --none")
 			}
 			n, err := readDeployed(args[0])
 			if err != nil {
@@ -98,9 +98,9 @@ prints what the links have carried.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&down, "down", false, "the link carries no frames")
-	f.Float64Var(&loss, "loss", 0, "`PROBABILITY` that a frame is lost, from 0 to 1")
-	f.StringArrayVar(&pairs, "pair", nil, "`SRC-DST`: only frames from one host to another; may be repeated")
-	f.DurationVar(&length, "for", 0, "how long it lasts; 0 means until it is replaced")
+	f.Float64Var(&loss, "loss", 0, "`PROBABILITY`: probability that a frame is lost, from 0 to 1")
+	f.StringArrayVar(&pairs, "pair", nil, "`SRC-DST`: only frames from one host to another (repeatable)")
+	f.DurationVar(&length, "for", 0, "how long it lasts; 0 is until it is replaced")
 	f.BoolVar(&none, "none", false, "end all faults")
 	return cmd
 }

@@ -24,11 +24,11 @@ func newDeployRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO] --switch softswitch|bmv2",
 		Short: "Run a scenario on a network of namespaces, as root",
-		Long: `Run builds the network of a scenario as deploy netns does, once for each profile
-and seed. RoCEv2 hosts of this program send its traffic in real time. A table
-compares the profiles. With --out DIR, run writes the flows, time lines and a
+		Long: `Build the network of a scenario as deploy netns does, once for each profile and
+seed, let RoCEv2 hosts of this program send its traffic in real time, and compare
+the profiles in a table. With --out FOLDER, also write the flows, time lines and a
 report. The scenario file is the same as for pauseless fabric run, in virtual time.
-Without a file it uses the built-in scenario, which --print prints: incasts and
+Without a file, use the built-in scenario, which --print prints: incasts and
 other flows, DRILL against RLB over DRILL, with flow control by the program,
 since BMv2 has none.
 
@@ -40,7 +40,7 @@ PFC frames, warnings, and packets that were lost.`,
   sudo pauseless deploy run incast.yaml --switch softswitch --out results`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageErrorf(cmd, "want one scenario file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one scenario file, not %d arguments", len(args))
 			}
 			if show {
 				_, err := cmd.OutOrStdout().Write(liveScenario)
@@ -61,10 +61,10 @@ PFC frames, warnings, and packets that were lost.`,
 		},
 	}
 	d.networkFlags(cmd)
-	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT` in front of the names of the switches' interfaces")
+	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT`: begins the names of the switches' interfaces")
 	cmd.Flags().BoolVar(&show, "print", false, "print the built-in scenario, as a file to start from")
-	cmd.Flags().BoolVar(&explain, "explain", false, "tell why links were paused, as far as PAUSE frames on the links and the ends of flows tell (docs/pauses.md)")
-	cmd.Flags().StringVar(&out, "out", "", "`DIRECTORY` for flows, time lines and a report")
+	cmd.Flags().BoolVar(&explain, "explain", false, "print why links were paused, as far as PAUSE frames on the links and the ends of flows show it (docs/pauses.md)")
+	cmd.Flags().StringVar(&out, "out", "", "`FOLDER`: where to write flows, time lines and a report")
 	return cmd
 }
 

@@ -30,8 +30,9 @@ func newExpCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exp",
 		Short: "Run experiments: those of the papers, or your own",
-		Long: `An experiment is a YAML file: a scenario, the arms that are compared, axes whose
-points vary the scenario, and claims that get a verdict. Every run is stored as
+		Long: `Run, inspect and export experiments. An experiment is a YAML file: a scenario, the
+arms that are compared, axes whose points vary the scenario, and claims that get a
+verdict. Every run is stored as
 soon as it is done. If a command is interrupted, the same command continues where
 it stopped. docs/experiments.md describes the format.`,
 		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp new mine.yaml\n  pauseless exp run mine.yaml",
@@ -50,7 +51,7 @@ func newExpListCmd() *cobra.Command {
 		Args:    noArgs,
 		Example: "  pauseless exp list\n  pauseless exp list -o json",
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "what to print: table or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "`FORM`: what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		type entry struct {
 			Name    string   `json:"name"`
@@ -91,12 +92,12 @@ func newExpListCmd() *cobra.Command {
 			}
 			return nil
 		}
-		return usageErrorf(cmd, "--output is %q, want table or json", output)
+		return usageErrorf(cmd, "--output is %q, expected table or json", output)
 	}
 	return cmd
 }
 
-const expOutput = "what to print: table, or json: an object, or an array if several experiments are named"
+const expOutput = "`FORM`: table, or json: an object, or an array if several experiments are named"
 
 // expFlags are the flags that select experiments and the store of their runs.
 type expFlags struct {
@@ -108,11 +109,11 @@ type expFlags struct {
 
 func (f *expFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.scale, "scale", scenario.Small, "small, or paper for the sizes of the paper")
-	fl.StringVar(&f.store, "store", defaultStore, "folder where runs are stored")
-	fl.StringVar(&f.on, "on", "", "run on real switches, in `netns or mininet`, instead of in virtual time")
+	fl.StringVar(&f.scale, "scale", scenario.Small, "`SCALE`: small, or paper for the sizes of the paper")
+	fl.StringVar(&f.store, "store", defaultStore, "`FOLDER`: where runs are stored")
+	fl.StringVar(&f.on, "on", "", "`KIND`: run on real switches instead of in virtual time: netns or mininet")
 	cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions(onReal, cobra.ShellCompDirectiveNoFileComp))
-	fl.IntVar(&f.seeds, "seeds", 0, "run with the seeds 1 to this number (default: the seeds of the file)")
+	fl.IntVar(&f.seeds, "seeds", 0, "number of runs of each arm and point: seeds 1 to this number (default: the seeds of the file)")
 	cmd.ValidArgsFunction = completeExperiments
 	cmd.RegisterFlagCompletionFunc("scale", cobra.FixedCompletions([]string{scenario.Small, scenario.Paper}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -125,16 +126,16 @@ func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, c
 // plans makes the plans of the experiments that a command line names.
 func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error) {
 	if len(args) == 0 {
-		return nil, usageErrorf(cmd, "want names of experiments, files, or all; `pauseless exp list` shows the names")
+		return nil, usageErrorf(cmd, "expected names of experiments, files, or all; `pauseless exp list` shows the names")
 	}
 	if f.scale != scenario.Small && f.scale != scenario.Paper {
-		return nil, usageErrorf(cmd, "--scale is %q, want %s or %s", f.scale, scenario.Small, scenario.Paper)
+		return nil, usageErrorf(cmd, "--scale is %q, expected %s or %s", f.scale, scenario.Small, scenario.Paper)
 	}
 	if f.seeds < 0 || f.seeds > 100_000 {
-		return nil, usageErrorf(cmd, "--seeds is %d, want from 1 to 100000", f.seeds)
+		return nil, usageErrorf(cmd, "--seeds is %d, expected from 1 to 100000", f.seeds)
 	}
 	if f.on != "" && !slices.Contains(onReal, f.on) {
-		return nil, usageErrorf(cmd, "--on is %q, want %s", f.on, strings.Join(onReal, " or "))
+		return nil, usageErrorf(cmd, "--on is %q, expected %s", f.on, strings.Join(onReal, " or "))
 	}
 	f.several = len(args) > 1
 	if slices.Equal(args, []string{"all"}) {
@@ -270,10 +271,10 @@ func newExpRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE.yaml|all...",
 		Short: "Run experiments and print a verdict for each of their claims",
-		Long: `Executes every run of the experiments that is not in the store yet, adds seeds
-until the claims have the precision that the file requires, and prints means with
-their 95 % intervals and a verdict for each claim: holds, refuted or inconclusive.
-A refuted claim is a result, not an error.
+		Long: `Execute every run of the experiments that is not in the store yet, add seeds until
+the claims have the precision that the file requires, and print means with their
+95 % intervals and a verdict for each claim (docs/reference/statistics.md). A claim
+that is not reproduced is a result, not an error.
 
 Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
 failure, the same command continues where it stopped. The outcome is in
@@ -281,7 +282,7 @@ STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 
 With --on the runs are made on real switches of this machine, one at a time, as root:
 BMv2's simple_switch_grpc, between network namespaces or in Mininet. A run that the
-machine disturbed is made again. The same runs are then made in virtual time, and
+machine disturbed is repeated. The same runs are then executed in virtual time, and
 compared: STORE/NAME-SCALE-netns/agreement.md.
 
 The exit code is 3 if a run could not finish; the flow and the cause are printed.`,
@@ -292,19 +293,19 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 	fl := cmd.Flags()
 	show := fl.Bool("print", false, "print the file instead of running it")
 	all := fl.Bool("all-metrics", false, "print every metric")
-	stale := fl.Bool("stale", false, "of the experiments named, run those of which the folder of --keep has stale arms (see `exp status --stale`), and make only the runs of these")
+	stale := fl.Bool("stale", false, "run only the stale arms of the outcomes in the folder of --keep; exp status --stale names them")
 	fl.StringVarP(&output, "output", "o", "table", expOutput)
-	fl.StringVar(&keep, "keep", "", "folder for the outcome as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
-	fl.StringVar(&earlier, "earlier", "", "folder with outcomes that --keep wrote, or an archive of `exp archive`; of their runs only one is made again, as a check that it has the same result")
-	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
-	threadsFlag(fl, &o.Threads, "goroutines of each run; results do not depend on it")
-	fl.StringVar(&server.URL, "workers", "", "URL of a NATS server whose workers execute the runs, or local to start a server here")
+	fl.StringVar(&keep, "keep", "", "`FOLDER`: also write the outcome there as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
+	fl.StringVar(&earlier, "earlier", "", "`FOLDER`: add seeds to outcomes that --keep wrote, or to an archive of exp archive; one of their runs is repeated and must have the same result")
+	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time; the default is the number of CPUs")
+	threadsFlag(fl, &o.Threads, "threads of each run; results do not depend on it")
+	fl.StringVar(&server.URL, "workers", "", "`URL`: NATS server whose workers execute the runs, or local to start a server on this machine")
 	addServer(cmd, &server, &key, " (default: STORE/"+keyName+", which is made)")
-	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, for instance 30m; shared by all experiments")
+	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, as in 30m; shared by all experiments (default: no limit)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case output != "table" && output != "json":
-			return usageErrorf(cmd, "--output is %q, want table or json", output)
+			return usageErrorf(cmd, "--output is %q, expected table or json", output)
 		case f.on != "" && (server.URL != "" || earlier != ""):
 			return usageErrorf(cmd, "--on runs on this machine: leave out --workers and --earlier")
 		case o.Parallel < 1 || o.Threads < 1 || o.Budget < 0:
@@ -546,14 +547,14 @@ func newExpStatusCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status NAME|FILE.yaml|all...",
 		Short: "Print how many runs of experiments are done, running, failed and left, and the time left",
-		Long: `Prints for each experiment how many runs are done, running, failed and left, and
+		Long: `Print for each experiment how many runs are done, running, failed and left, and
 about the time left, from the times of finished runs and the seeds that its claims
-are expected to need. It may be called while another process executes the runs.`,
+are expected to need. This can be called while another process executes the runs.`,
 		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper\n  pauseless exp status all --stale docs/results",
 	}
 	f.add(cmd)
-	stale := cmd.Flags().String("stale", "", "folder of `exp run --keep`: name its outcomes with arms whose program, hosts or fabric have changed since, and nothing else")
-	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be executed at the same time, if none are executed now")
+	stale := cmd.Flags().String("stale", "", "`FOLDER`: print only the outcomes of exp run --keep whose arms have another program, other hosts or another fabric in this build")
+	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be executed at the same time, if none are executed now; the default is the number of CPUs")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *stale != "" {
 			found, err := f.stale(cmd, args, *stale)
@@ -622,12 +623,12 @@ func newExpShowCmd() *cobra.Command {
 		Example: "  pauseless exp show rlb-fig3-victims\n  pauseless exp show rlb-fig3-victims --all-metrics\n  pauseless exp show rlb-fig15 --scale paper --from results.tar.gz",
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&from, "from", "", "print outcomes of this folder of `exp run --keep`, or archive of `exp archive`, instead of the store")
+	cmd.Flags().StringVar(&from, "from", "", "`FOLDER`: print outcomes of exp run --keep, or of an archive of exp archive, instead of the store")
 	all := cmd.Flags().Bool("all-metrics", false, "print every metric")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", expOutput)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if output != "table" && output != "json" {
-			return usageErrorf(cmd, "--output is %q, want table or json", output)
+			return usageErrorf(cmd, "--output is %q, expected table or json", output)
 		}
 		plans, err := f.plans(cmd, args)
 		if err != nil {
@@ -686,14 +687,14 @@ func newExpExportCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export NAME|FILE.yaml|all...",
 		Short: "Write the results of all runs of experiments as CSV and Parquet",
-		Long: `Writes the tables runs, claims, flows (a row per judged flow), lines (time lines,
+		Long: `Write the tables runs, claims, flows (a row per measured flow), lines (time lines,
 if the file has the key sample) and pauses of the runs that are done, as CSV and as
 Parquet, with outcome.json and manifest.json. docs/experiments.md shows how to
 read them with DuckDB, pandas and R.`,
 		Example: "  pauseless exp export rlb-fig3-victims\n  pauseless exp export mine.yaml -d tables",
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&dir, "dir", "d", "", "folder (default: STORE/NAME-SCALE)")
+	cmd.Flags().StringVarP(&dir, "dir", "d", "", "`FOLDER`: where to write (default: STORE/NAME-SCALE)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		plans, err := f.plans(cmd, args)
 		if err != nil {

@@ -19,20 +19,20 @@ func newExpArchiveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "archive FOLDER...",
 		Short: "Write full outcomes as one file, for a release",
-		Long: `Writes all outcomes of some folders into a compressed tar file with their SHA-256,
+		Long: `Write all outcomes of some folders into a compressed tar file with their SHA-256,
 and the SHA-256 of the file beside it. A folder is a store of exp run, whose
 outcomes have all metrics, or one of exp run --keep, whose outcomes have those that
 documents need. If several folders have an outcome, the first counts. exp show
 --from, exp run --earlier and report read the file.`,
 		Example: "  pauseless exp archive out/exp -o results.tar.gz\n  pauseless report results.tar.gz/rlb-fig3.json",
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "results"+result.ArchiveExt, "file to write")
+	cmd.Flags().StringVarP(&output, "output", "o", "results"+result.ArchiveExt, "`FILE`: file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usageErrorf(cmd, "want at least one folder with outcomes")
+			return usageErrorf(cmd, "expected at least one folder with outcomes")
 		}
 		if !strings.HasSuffix(output, result.ArchiveExt) {
-			return usageErrorf(cmd, "--output is %q, want a name that ends in %s", output, result.ArchiveExt)
+			return usageErrorf(cmd, "--output is %q, expected a name that ends in %s", output, result.ArchiveExt)
 		}
 		var all []*result.Outcome
 		seen := make(map[string]bool)

@@ -14,8 +14,8 @@ func newExpDocsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs [CHECKOUT]",
 		Short: "Write what the documents of the repository say about docs/results",
-		Long: `Writes into a checkout of the repository, from the outcomes that docs/results has:
-the pages of the outcomes, docs/reproduction.md and the pages of its papers, and the
+		Long: `Write into a checkout of the repository, from the outcomes in docs/results: the
+pages of the outcomes, docs/reproduction.md and the pages of its papers, and the
 tables and numbers in README.md and in the pages of schemes. It runs nothing. An
 error names what only an author can change: a sentence whose effect has another
 sign, or a cause that an experiment no longer shows.`,
@@ -23,7 +23,7 @@ sign, or a cause that an experiment no longer shows.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usageErrorf(cmd, "want one folder, or none for the current one")
+			return usageErrorf(cmd, "expected one folder, or none for the current one")
 		}
 		root := "."
 		if len(args) == 1 {

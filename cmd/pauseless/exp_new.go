@@ -34,7 +34,7 @@ two load balancers at two loads. Change what you like, and run it with exp run.`
 			file := args[0]
 			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 			if ext := filepath.Ext(file); ext != ".yaml" && ext != ".yml" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || name == "" {
-				return usageErrorf(cmd, "%q: want a name of a-z, 0-9 and -, and .yaml, such as mine.yaml", file)
+				return usageErrorf(cmd, "%q: expected a name of a-z, 0-9 and -, and .yaml, such as mine.yaml", file)
 			}
 			if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%s exists already; give the experiment another name, or remove the file", file)

@@ -31,10 +31,10 @@ type expReal struct {
 
 func (r *expReal) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&r.kind, "switch", "bmv2", "with --on: `bmv2 or softswitch`")
-	fl.StringVar(&r.bmv2, "bmv2", os.Getenv("BMV2"), "with --on: `FILE` of simple_switch_grpc, or its directory; found on PATH if not given")
-	fl.StringVar(&r.prefix, "prefix", "", "with --on: `TEXT` in front of the names of the switches' interfaces")
-	fl.IntVar(&r.tries, "tries", 3, "with --on: how often to make a run that this machine disturbs")
+	fl.StringVar(&r.kind, "switch", "bmv2", "`KIND`: with --on: bmv2 or softswitch")
+	fl.StringVar(&r.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: with --on: simple_switch_grpc, or its directory (default: $BMV2, or PATH)")
+	fl.StringVar(&r.prefix, "prefix", "", "`TEXT`: with --on: begins the names of the switches' interfaces")
+	fl.IntVar(&r.tries, "tries", 3, "with --on: how often to repeat a run that this machine disturbs")
 }
 
 // onReal are the networks that --on names.

@@ -31,11 +31,11 @@ const keyName = "farm.key"
 // addServer adds the flags for the connection to a NATS server.
 func addServer(cmd *cobra.Command, o *farm.Options, key *string, missing string) {
 	fl := cmd.Flags()
-	fl.StringVar(key, "key", "", "file with the key that `exp run` and its workers share"+missing)
-	fl.StringVar(&o.Credentials, "creds", "", "file with NATS credentials")
-	fl.StringVar(&o.CA, "tls-ca", "", "file with certificates of authorities for TLS")
-	fl.StringVar(&o.Cert, "tls-cert", "", "file with the certificate of this client")
-	fl.StringVar(&o.Key, "tls-key", "", "file with the private key")
+	fl.StringVar(key, "key", "", "`FILE`: key that exp run and its workers share"+missing)
+	fl.StringVar(&o.Credentials, "creds", "", "`FILE`: NATS credentials")
+	fl.StringVar(&o.CA, "tls-ca", "", "`FILE`: certificates of authorities for TLS, PEM")
+	fl.StringVar(&o.Cert, "tls-cert", "", "`FILE`: certificate of this client, PEM")
+	fl.StringVar(&o.Key, "tls-key", "", "`FILE`: private key of the certificate, PEM")
 	fl.DurationVar(&o.Lease, "lease", 30*time.Second, "time without a message from a worker after which its run is given to another")
 }
 
@@ -46,23 +46,23 @@ func newExpWorkerCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker URL",
 		Short: "Execute runs that `exp run --workers` offers on a NATS server",
-		Long: `Takes jobs from a NATS server with JetStream, executes the runs and returns the
+		Long: `Take jobs from a NATS server with JetStream, execute the runs and return the
 results. Any number of workers may start and stop at any time: every run counts
 once. A worker must be the same build of the program as the one that offers the
 jobs, and needs the key that exp run made in its store: it takes jobs, and exp run
-takes results, only if they are signed with this key. Copy the file by a way that
-others cannot read. A worker reads no files of its machine for an experiment.`,
+takes results, only if they are signed with this key. Copy the file over a channel
+that others cannot read. A worker reads no files of its machine for an experiment.`,
 		Example: "  pauseless exp worker nats://10.0.0.1:4222 --key farm.key\n  pauseless exp worker tls://nats.example.org:4222 --key farm.key --creds worker.creds --idle 10m",
 	}
-	addServer(cmd, &o, &key, "")
+	addServer(cmd, &o, &key, " (required)")
 	fl := cmd.Flags()
-	fl.IntVar(&w.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time")
-	fl.IntVar(&w.Threads, "threads", 1, "goroutines of each run")
+	fl.IntVar(&w.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time; the default is the number of CPUs")
+	fl.IntVar(&w.Threads, "threads", 1, "threads of each run; results do not depend on it")
 	fl.IntVar(&w.Tries, "tries", 5, "how many workers get a run that none of them finishes, before it counts as failed")
-	fl.DurationVar(&w.Idle, "idle", 0, "exit after this time without a job (default: never)")
+	fl.DurationVar(&w.Idle, "idle", 0, "exit after this time without a job, as in 10m (default: never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageErrorf(cmd, "want the URL of a NATS server")
+			return usageErrorf(cmd, "expected the URL of a NATS server")
 		}
 		if w.Parallel < 1 || w.Threads < 1 || w.Tries < 1 {
 			return usageErrorf(cmd, "--parallel, --threads and --tries are at least 1")

@@ -47,15 +47,15 @@ func newFabricRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO.yaml]",
 		Short: "Run a scenario, or the files of an HPCC or ConWeave experiment",
-		Long: `Runs the profiles of a scenario on a network in virtual time and prints a table.
-Instead of a scenario it takes a topology and a flow file in the formats of the
-HPCC simulator and its descendants, and writes FCT and PFC files in theirs; or
---collective, for the bus bandwidth of an operation among GPUs; or htsim's
-connection matrix and topology. Files
-that a configuration says to write are written below the working folder.
+		Long: `Run the profiles of a scenario on a network in virtual time and print a table.
+Instead of a scenario, name a topology and a flow file in the formats of the HPCC
+simulator and its descendants (FCT and PFC files are written in theirs), htsim's
+connection matrix and topology, or --collective for the bus bandwidth of an
+operation among GPUs. Output files that a configuration names are written below the
+working folder.
 
 Ctrl-C stops the run; the results so far are kept and marked partial. The exit
-code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
+code is 3 if measured flows are left: the time was over, or they cannot proceed.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --explain --lost -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
@@ -64,23 +64,23 @@ code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.topology, "topology", "", "topology: YAML, the HPCC format, or htsim's (.topo)")
-	fl.StringVar(&f.flows, "flows", "", "flow file in the HPCC or ConWeave format, or htsim's connection matrix (.cm)")
-	fl.StringVar(&f.config, "config", "", "configuration file in the HPCC or ConWeave format")
-	fl.StringVar(&f.profile, "profile", "", "profile, built in or a file (default: the configuration's, or ecmp)")
-	fl.StringVar(&f.target, "target", "", "target that the profile runs on: v1model (default) or tna; scenarios have the key target instead")
+	fl.StringVar(&f.topology, "topology", "", "`FILE`: topology: YAML, the HPCC format, or htsim's (.topo)")
+	fl.StringVar(&f.flows, "flows", "", "`FILE`: flows in the HPCC or ConWeave format, or htsim's connection matrix (.cm)")
+	fl.StringVar(&f.config, "config", "", "`FILE`: configuration in the HPCC or ConWeave format")
+	fl.StringVar(&f.profile, "profile", "", "`NAME`: built-in profile, or its file (default: the configuration's, or ecmp)")
+	fl.StringVar(&f.target, "target", "", "`TARGET`: v1model or tna; scenarios have the key target instead (default: v1model)")
 	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default: the configuration's, or dcqcn)")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("cc", cobra.FixedCompletions(cc.Algorithms(), cobra.ShellCompDirectiveNoFileComp))
 	f.collective.add(cmd)
-	fl.StringVar(&f.fct, "fct", "", "file for flow completion times in the HPCC format")
-	fl.StringVar(&f.pfc, "pfc", "", "file for PFC events in the HPCC format")
-	fl.StringVarP(&f.dir, "dir", "d", "", "folder for results.json, flows-*.csv and report.html")
-	fl.StringVar(&f.record, "record", "", "write a recording for pauseless live into `FILE`")
-	fl.StringVar(&f.trace, "trace", "", "write a trace for ui.perfetto.dev into `FILE`")
-	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
-	fl.BoolVar(&f.explain, "explain", false, "tell why links were paused: the root, the spread and the victims of each storm of pauses (docs/pauses.md)")
-	fl.BoolVar(&f.lost, "lost", false, "with --explain, run again without each of the worst causes, and tell what flows lost to it")
+	fl.StringVar(&f.fct, "fct", "", "`FILE`: write flow completion times in the HPCC format")
+	fl.StringVar(&f.pfc, "pfc", "", "`FILE`: write PFC events in the HPCC format")
+	fl.StringVarP(&f.dir, "dir", "d", "", "`FOLDER`: write results.json, flows-*.csv and report.html there")
+	fl.StringVar(&f.record, "record", "", "`FILE`: write a recording for pauseless live")
+	fl.StringVar(&f.trace, "trace", "", "`FILE`: write a trace for ui.perfetto.dev")
+	fl.StringVarP(&f.output, "output", "o", "table", "`FORM`: what to print: table or json")
+	fl.BoolVar(&f.explain, "explain", false, "print why links were paused: the root, the spread and the victims of each storm of pauses (docs/pauses.md)")
+	fl.BoolVar(&f.lost, "lost", false, "with --explain: run again without each of the worst causes, and print what flows lost to it")
 	threadsFlag(fl, &f.threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
@@ -88,7 +88,7 @@ code is 3 if judged flows are left: the time was over, or they cannot proceed.`,
 
 func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if f.output != "table" && f.output != "json" {
-		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
+		return usageErrorf(cmd, "--output is %q, expected table or json", f.output)
 	}
 	if f.lost && !f.explain {
 		return usageErrorf(cmd, "--lost tells more of what --explain tells: give both")
@@ -169,7 +169,7 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 	case len(args) == 0 && files:
 		return f.imported(cmd)
 	}
-	return nil, nil, usageErrorf(cmd, "want one scenario file, or --topology and --flows")
+	return nil, nil, usageErrorf(cmd, "expected one scenario file, or --topology and --flows")
 }
 
 // write prints the results and writes the files that the flags and an imported

@@ -71,7 +71,7 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, *importe
 	// the simulator.
 	topologyFile, flowFile := cmp.Or(f.topology, c.TopologyFile), cmp.Or(f.flows, c.FlowFile)
 	if topologyFile == "" || flowFile == "" {
-		return nil, nil, usageErrorf(cmd, "want both --topology and --flows, or a --config that names them")
+		return nil, nil, usageErrorf(cmd, "expected both --topology and --flows, or a --config that names them")
 	}
 	if f.algorithm != "" || c.Hosts.CC.Algorithm == "" {
 		c.Hosts.CC.Algorithm = cmp.Or(f.algorithm, "dcqcn")

@@ -32,7 +32,7 @@ The result goes to standard output; without files, standard input is read.`,
 			}
 			if len(args) == 0 {
 				if write || list {
-					return usageErrorf(cmd, "want the names of the files to format")
+					return usageErrorf(cmd, "expected the names of the files to format")
 				}
 				text, err := infile.From(cmd.InOrStdin(), "standard input", infile.Text)
 				if err != nil {

@@ -54,9 +54,9 @@ meaning of tables, registers and parameters).`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&profile, "profile", "", "built-in profile by name, or a file ending in .yaml")
+	f.StringVar(&profile, "profile", "", "`NAME`: built-in profile, or a file ending in .yaml")
 	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", ")+"; or bmv2: v1model with the units of BMv2 and PFC by the program")
-	f.StringVarP(&out, "output", "o", "", "directory to write to (default: the working directory); with --list: table or json")
+	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write (default: the working directory); with --list: table or json")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(append([]string{bmv2Target}, gen.Targets...), cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
@@ -101,7 +101,7 @@ PAUSELESS_SCHEMES=DIR in the environment. docs/own-scheme.md is the tutorial.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "directory of schemes, where the folder is created")
+	cmd.Flags().StringVarP(&out, "output", "o", ".", "`FOLDER`: directory of schemes, where the scheme's folder is created")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func newHostCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "host",
 		Short: "Run a RoCEv2 host on a real interface",
-		Long: `Runs one host of a topology on an interface of this machine, in real time, with
+		Long: `Run one host of a topology on an interface of this machine, in real time, with
 the same packets, acknowledgements and congestion control as in the simulated
 fabric. Any switch may be at the other end. All hosts get the same flow file; each
 executes its own part of it, as sender and as receiver.
@@ -58,19 +58,19 @@ in the namespaces of deploy netns.`,
 		Args: noArgs,
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.network, "network", "", "`name` of a network of deploy netns, instead of --topology, --interface and --scale")
-	fl.StringVar(&f.topology, "topology", "", "topology file")
-	fl.StringVar(&f.name, "name", "", "name of the host in the topology")
-	fl.StringVar(&f.iface, "interface", "", "interface to use")
-	fl.StringVar(&f.flows, "flows", "", "flow file, the same for all hosts")
+	fl.StringVar(&f.network, "network", "", "`NAME`: network of deploy netns, instead of --topology, --interface and --scale")
+	fl.StringVar(&f.topology, "topology", "", "`FILE`: topology (required without --network)")
+	fl.StringVar(&f.name, "name", "", "`NAME`: host of the topology (required)")
+	fl.StringVar(&f.iface, "interface", "", "`INTERFACE`: interface to use (required without --network)")
+	fl.StringVar(&f.flows, "flows", "", "`FILE`: flows, the same file for all hosts (required)")
 	fl.StringVar(&f.algorithm, "cc", "dcqcn", "congestion control: "+strings.Join(cc.Algorithms(), ", "))
 	fl.StringVar(&f.recovery, "recovery", string(roce.GoBackN), "handling of lost and early packets: go-back-n, slow-restart, irn, out-of-order or tcp")
 	fl.IntVar(&f.mtu, "mtu", 0, "payload bytes of a full packet, the same for all hosts (default: what the interface's MTU leaves)")
-	fl.Int64Var(&f.scale, "scale", 1, "factor by which the interface is slower than the topology says")
+	fl.Int64Var(&f.scale, "scale", 1, "factor by which the interface is slower than the topology")
 	fl.Int64Var(&f.epoch, "epoch", 0, "real time at which flows' time 0 is, in Unix nanoseconds, the same for all hosts (default: now)")
 	fl.DurationVar(&f.limit, "for", 0, "stop after this real time even if flows are left (default: never)")
 	fl.DurationVar(&f.linger, "linger", 0, "after the last flow, answer retransmissions for this real time (default for a receiver: the retransmission timeout plus one second)")
-	fl.StringVarP(&f.output, "output", "o", "table", "what to print: table or json")
+	fl.StringVarP(&f.output, "output", "o", "table", "`FORM`: what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.run(cmd) }
 	return cmd
 }
@@ -105,7 +105,7 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	if f.output != "table" && f.output != "json" {
-		return usageErrorf(cmd, "--output is %q, want table or json", f.output)
+		return usageErrorf(cmd, "--output is %q, expected table or json", f.output)
 	}
 	cfg, err := f.config()
 	if err != nil {

@@ -45,14 +45,14 @@ func newLiveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live [RECORDING | SCENARIO.yaml]",
 		Short: "Show a network in the browser: a recording, a running simulation, or real switches",
-		Long: `Serves a page with a map of the network: the utilisation of links, PAUSE on the
+		Long: `Serve a page with a map of the network: the utilisation of links, PAUSE on the
 link and class that it stops, queues, warnings in flight, and the paths of flows,
 with a time line to play, slow down and step through.
 
 It shows a recording (of ` + "`pauseless fabric run --record` or `pauseless demo`" + `), a
 scenario while it runs, or switches (--topology, --network), whose registers and
 metrics (--metrics) it reads periodically. For a network of pauseless deploy,
---network gives all addresses, and counters of interfaces are read, too. Live
+--network finds all addresses, and counters of interfaces are read as well. This
 never changes the network, and listens on the loopback interface by default.`,
 		Example: `  pauseless live out/demo/replay.rec
   pauseless live scenario.yaml
@@ -60,23 +60,23 @@ never changes the network, and listens on the loopback interface by default.`,
   pauseless live run.rec --html run.html    # one self-contained HTML file`,
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:9880", "`ADDRESS` of the page")
-	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate of the page's server, a PEM `FILE`")
-	fl.StringVar(&f.tlsKey, "tls-key", "", "its private key, a PEM `FILE`")
-	fl.StringVar(&f.tlsCA, "tls-ca", "", "CA certificates; browsers need a certificate signed by one, a PEM `FILE`")
-	fl.StringVar(&f.html, "html", "", "write the page with the recording into `FILE` instead of serving it")
-	fl.StringVar(&f.trace, "trace", "", "write the recording as a trace for ui.perfetto.dev into `FILE` instead of serving it")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:9880", "`ADDRESS`: of the page")
+	fl.StringVar(&f.tlsCert, "tls-cert", "", "`FILE`: certificate of the page's server, PEM")
+	fl.StringVar(&f.tlsKey, "tls-key", "", "`FILE`: private key of the certificate, PEM")
+	fl.StringVar(&f.tlsCA, "tls-ca", "", "`FILE`: CA certificates, PEM; browsers need a certificate signed by one")
+	fl.StringVar(&f.html, "html", "", "`FILE`: write the page with the recording instead of serving it")
+	fl.StringVar(&f.trace, "trace", "", "`FILE`: write the recording as a trace for ui.perfetto.dev instead of serving it")
 	threadsFlag(fl, &f.threads, "goroutines that run a scenario")
 	fl.DurationVar(&f.every, "every", 500*time.Millisecond, "time between two readings of switches")
-	fl.StringSliceVar(&f.addrs, "addr", nil, "a switch, [NAME=]HOST:PORT[/DEVICE], whose name is in --topology")
-	fl.StringSliceVar(&f.thrift, "thrift", nil, "a switch's Thrift server, [NAME=]HOST:PORT, for registers of BMv2")
-	fl.StringSliceVar(&f.metrics, "metrics", nil, "a switch's metrics, [NAME=]HOST:PORT, of pauseless switch --http, for utilisation of links, PAUSE and queues")
-	fl.StringVar(&f.topology, "topology", "", "`FILE` with the network and its switches' addresses")
-	fl.StringVar(&f.network, "network", "", "`NAME` of a network that pauseless deploy has built")
+	fl.StringSliceVar(&f.addrs, "addr", nil, "`[NAME=]HOST:PORT[/DEVICE]`: P4Runtime server of a switch whose name is in --topology (repeatable)")
+	fl.StringSliceVar(&f.thrift, "thrift", nil, "`[NAME=]HOST:PORT`: BMv2's Thrift server of a switch, for its registers (repeatable)")
+	fl.StringSliceVar(&f.metrics, "metrics", nil, "`[NAME=]HOST:PORT`: pauseless switch --http of a switch, for utilisation of links, PAUSE and queues (repeatable)")
+	fl.StringVar(&f.topology, "topology", "", "`FILE`: topology with the switches' addresses")
+	fl.StringVar(&f.network, "network", "", "`NAME`: network that pauseless deploy has built")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "time limit of each call to a switch")
-	fl.StringVar(&f.ca, "switch-tls-ca", "", "use TLS with switches and trust the certificates in this PEM `FILE`")
-	fl.StringVar(&f.cert, "switch-tls-cert", "", "client certificate for switches, a PEM `FILE`")
-	fl.StringVar(&f.key, "switch-tls-key", "", "its private key, a PEM `FILE`")
+	fl.StringVar(&f.ca, "switch-tls-ca", "", "`FILE`: use TLS with switches and trust the certificates in this PEM file")
+	fl.StringVar(&f.cert, "switch-tls-cert", "", "`FILE`: client certificate for switches, PEM")
+	fl.StringVar(&f.key, "switch-tls-key", "", "`FILE`: private key of the certificate, PEM")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
 }
@@ -90,7 +90,7 @@ func (f *liveFlags) run(cmd *cobra.Command, args []string) error {
 	case len(args) == 0 && switches:
 		return usageErrorf(cmd, "--html and --trace need a recording or a scenario")
 	default:
-		return usageErrorf(cmd, "want one recording or scenario, or switches given by --topology or --network")
+		return usageErrorf(cmd, "expected one recording or scenario, or switches given by --topology or --network")
 	}
 	if err := checkFiles(args, f.html, f.trace); err != nil {
 		return err

@@ -42,10 +42,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	strict(root, args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
+	err = missingFile(cmd, err)
 	printError(stderr, err)
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -99,8 +100,20 @@ func untilSignal() (context.Context, func()) {
 
 func newRootCmd() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "pauseless",
-		Short:         "P4 data planes for lossless Ethernet, with the tools to run and evaluate them",
+		Use:   "pauseless",
+		Short: "Simulate, run and compare P4 data planes for lossless Ethernet",
+		Long: `Generate, compile, simulate, run and control P4 data planes for lossless Ethernet,
+and compare published load balancers and congestion controls.
+
+Exit codes: 0 success; 1 an error; 2 a wrong command line; 3 flows of a run did not
+finish (fabric run, exp run).`,
+		Example: `  pauseless demo                                    # a first run, with a report
+  pauseless exp run rlb-fig3-victims                # an experiment of a paper
+  pauseless exp new mine.yaml                       # a file for one of your own
+  pauseless fabric run scenario.yaml --dir out      # one simulation
+  pauseless gen --profile rlb-drill -o out          # the P4 program of a profile
+  pauseless switch router.p4 --port 1@if:veth0 --port 2@if:veth2
+  pauseless ctl --addr 127.0.0.1:9559 tables        # look into a running switch`,
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -108,7 +121,7 @@ func newRootCmd() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var schemes string
-	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "directory of further schemes (default: PAUSELESS_SCHEMES)")
+	root.PersistentFlags().StringVar(&schemes, "schemes", os.Getenv("PAUSELESS_SCHEMES"), "`FOLDER`: further schemes (default: $PAUSELESS_SCHEMES)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if _, without := cmd.Annotations[withoutSchemes]; schemes == "" || without {
 			return nil
@@ -116,24 +129,24 @@ func newRootCmd() *cobra.Command {
 		return gen.AddSchemes(schemes)
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageErrorf(cmd, "%v", err) })
-	root.AddCommand(
-		newCompileCmd(),
-		newCtlCmd(),
-		newDeployCmd(),
-		newDemoCmd(),
-		newExpCmd(),
-		newFabricCmd(),
-		newFmtCmd(),
-		newGenCmd(),
-		newHostCmd(),
-		newLiveCmd(),
-		newReportCmd(),
-		newSchemaCmd(),
-		newWiresharkCmd(),
-		newSTFCmd(),
-		newSwitchCmd(),
-		newTofinoCmd(),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"simulate", "Simulate and compare:", []*cobra.Command{newDemoCmd(), newFabricCmd(), newExpCmd(), newReportCmd(), newLiveCmd()}},
+		{"write", "Write P4:", []*cobra.Command{newGenCmd(), newCompileCmd(), newFmtCmd(), newSTFCmd()}},
+		{"run", "Run and control switches:", []*cobra.Command{newSwitchCmd(), newCtlCmd(), newDeployCmd(), newHostCmd(), newTofinoCmd()}},
+		{"other", "Other:", []*cobra.Command{newSchemaCmd(), newWiresharkCmd()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	namePlaceholders(root)
 	return root
 }
 

@@ -29,7 +29,7 @@ func newReportCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RESULTS.json…",
 		Short: "Show results of runs as one HTML page",
-		Long: `Writes one self-contained HTML file: a sentence per comparison, a table with
+		Long: `Write one self-contained HTML file: a sentence per comparison, a table with
 intervals, and interactive figures that can be saved as SVG. Runs of one scenario
 are compared with each other, seed by seed. Several files make one page. A file in
 an archive of exp archive is ARCHIVE.tar.gz/NAME.json.
@@ -38,12 +38,12 @@ Figures of an experiment's single runs need figures.json, which exp run writes t
 its store, beside outcome.json.`,
 		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small/outcome.json\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write")
-	cmd.Flags().StringVar(&title, "title", "", "title of the page (default: the scenario's name)")
-	cmd.Flags().StringVar(&store, "store", defaultStore, "`DIR` of exp run, for the figures of single runs of an outcome that is elsewhere")
+	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "`FILE`: file to write")
+	cmd.Flags().StringVar(&title, "title", "", "`TEXT`: title of the page (default: the scenario's name)")
+	cmd.Flags().StringVar(&store, "store", defaultStore, "`FOLDER`: store of exp run, for the figures of single runs of an outcome that is elsewhere")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usageErrorf(cmd, "want at least one results file")
+			return usageErrorf(cmd, "expected at least one results file")
 		}
 		if err := checkFiles(args, output); err != nil {
 			return err

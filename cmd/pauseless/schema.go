@@ -14,7 +14,7 @@ func newSchemaCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema KIND",
 		Short: "Print the JSON Schema of profiles, scenarios, experiments, topologies or files for live",
-		Long: `Schema prints the JSON Schema (draft 2020-12) of a kind of file: ` + strings.Join(reference.Kinds, ", ") + `.
+		Long: `Print the JSON Schema (draft 2020-12) of a kind of file: ` + strings.Join(reference.Kinds, ", ") + `.
 Editors with a YAML language server use it to complete keys and to mark errors.
 The pages in docs/reference describe the same keys.`,
 		Example: `  pauseless schema scenario > scenario.schema.json
@@ -22,7 +22,7 @@ The pages in docs/reference describe the same keys.`,
 		ValidArgs: reference.Kinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one kind of file: %s", strings.Join(reference.Kinds, ", "))
+				return usageErrorf(cmd, "expected one kind of file: %s", strings.Join(reference.Kinds, ", "))
 			}
 			text, err := reference.Schema(args[0])
 			if err != nil {

@@ -34,7 +34,7 @@ simple_switch of p4lang/behavioral-model.`,
   pauseless stf router.json router.stf --target bmv2 --bmv2 /usr/local/bin`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageErrorf(cmd, "want a program and a test")
+				return usageErrorf(cmd, "expected a program and a test")
 			}
 			return nil
 		},
@@ -82,7 +82,7 @@ simple_switch of p4lang/behavioral-model.`,
 	f := cmd.Flags()
 	f.StringVar(&target, "target", "softswitch", "the switch to test: softswitch or bmv2")
 	f.BoolVar(&trace, "trace", false, "print the parser states, tables and actions of each packet")
-	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "folder with simple_switch (default: $BMV2, or PATH)")
+	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "`FOLDER`: folder with simple_switch (default: $BMV2, or PATH)")
 	return cmd
 }
 

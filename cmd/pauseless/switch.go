@@ -63,7 +63,7 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
   pauseless switch --config leaf1.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageErrorf(cmd, "want one program, not %d", len(args))
+				return usageErrorf(cmd, "expected one program, not %d", len(args))
 			}
 			return nil
 		},
@@ -99,24 +99,24 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "YAML file that describes the switch")
-	f.StringArrayVarP(&ports, "port", "p", nil, "a port, NUMBER@KIND:ARGUMENT; repeatable")
-	f.StringArrayVar(&rates, "rate", nil, "rate of a port, NUMBER=RATE as in 1=10Gbps; unlimited if not given")
+	f.StringVar(&file, "config", "", "`FILE`: YAML file that describes the switch; flags override it")
+	f.StringArrayVarP(&ports, "port", "p", nil, "`NUMBER@KIND:ARGUMENT`: a port, as in 1@if:veth0, 2@pcap:in.pcap,out.pcap or 3@mem:NAME (repeatable)")
+	f.StringArrayVar(&rates, "rate", nil, "`NUMBER=RATE`: rate of a port, as in 1=10Gbps (repeatable; default: no limit)")
 	f.IntVar(&flags.DeviceID, "device-id", 1, "P4Runtime device id")
-	f.StringVar(&flags.P4Info, "p4info", "", "P4Info of a JSON program, in protobuf text format")
-	f.StringVar(&flags.Entries, "entries", "", "entries to start with, in a format of pauseless ctl entries add --file; gen writes NAME.entries")
-	f.StringVar(&flags.GRPC, "grpc", "127.0.0.1:9559", "address of the P4Runtime server; \"\" for none")
-	f.StringVar(&flags.HTTP, "http", "", "address of /metrics (Prometheus) and /healthz, with an index at /; none if not given")
-	f.StringVar(&flags.TLS.Cert, "tls-cert", "", "certificate of the P4Runtime server")
-	f.StringVar(&flags.TLS.Key, "tls-key", "", "its key")
-	f.StringVar(&flags.TLS.CA, "tls-ca", "", "CA certificates; controllers need a certificate signed by one")
+	f.StringVar(&flags.P4Info, "p4info", "", "`FILE`: P4Info of a JSON program, in protobuf text format")
+	f.StringVar(&flags.Entries, "entries", "", "`FILE`: entries to start with, in a format of pauseless ctl entries add --file; gen writes NAME.entries")
+	f.StringVar(&flags.GRPC, "grpc", "127.0.0.1:9559", "`ADDRESS`: P4Runtime server; \"\" is none")
+	f.StringVar(&flags.HTTP, "http", "", "`ADDRESS`: /metrics (Prometheus) and /healthz, with an index at / (default: none)")
+	f.StringVar(&flags.TLS.Cert, "tls-cert", "", "`FILE`: certificate of the P4Runtime server, PEM")
+	f.StringVar(&flags.TLS.Key, "tls-key", "", "`FILE`: private key of the certificate, PEM")
+	f.StringVar(&flags.TLS.CA, "tls-ca", "", "`FILE`: CA certificates, PEM; controllers need a certificate signed by one")
 	f.IntVar(&flags.CPUPort, "cpu-port", softswitch.DefaultCPUPort, "port of the controller")
 	f.IntVar(&flags.DropPort, "drop-port", softswitch.DefaultDropPort, "egress_spec that drops a packet")
-	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers")
+	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers; the same seed gives the same numbers")
 	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
-	f.Var((*sizeFlag)(&flags.Memory), "memory", "limit of the memory for tables, groups, packets, streams and digests; more is refused")
-	f.Float64Var(&flags.Share, "control-share", p4rtserver.DefaultShare, "part of a processor that calls of controllers take in the long run; 1 for no limit")
-	f.StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
+	f.Var((*sizeFlag)(&flags.Memory), "memory", "`SIZE`: limit of the memory for tables, groups, packets, streams and digests; more is refused")
+	f.Float64Var(&flags.Share, "control-share", p4rtserver.DefaultShare, "share of one CPU, from 0 to 1, that calls of controllers may use in the long run; 1 is no limit")
+	f.StringVar(&logLevel, "log", "info", "`LEVEL`: what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
 	return cmd
 }
@@ -164,7 +164,7 @@ next:
 	for _, text := range rates {
 		number, rate, ok := strings.Cut(text, "=")
 		if !ok {
-			return fmt.Errorf("--rate %q: want NUMBER=RATE, as in 1=10Gbps", text)
+			return fmt.Errorf("--rate %q: expected NUMBER=RATE, as in 1=10Gbps", text)
 		}
 		for i := range c.Ports {
 			if fmt.Sprint(c.Ports[i].Number) == number {

@@ -125,13 +125,13 @@ func readSwitchFile(name string) (*switchFile, error) {
 	}
 	for i, p := range c.Ports {
 		if len(p.Weights) != 0 && (len(p.Weights) != packet.Classes || slices.Min(p.Weights) < 0) {
-			f.Errorf(fmt.Sprintf("ports.%d.weights", i), "port %d has the weights %v, want one of at least 0 for each of %d queues", p.Number, p.Weights, packet.Classes)
+			f.Errorf(fmt.Sprintf("ports.%d.weights", i), "port %d has the weights %v, expected one of at least 0 for each of %d queues", p.Number, p.Weights, packet.Classes)
 		}
 	}
 	classes := func(key string, list []int) {
 		for i, class := range list {
 			if class < 0 || class >= packet.Classes {
-				f.Errorf(fmt.Sprintf("%s.%d", key, i), "class %d, want 0 to %d", class, packet.Classes-1)
+				f.Errorf(fmt.Sprintf("%s.%d", key, i), "class %d, expected 0 to %d", class, packet.Classes-1)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func readSwitchFile(name string) (*switchFile, error) {
 	}
 	for i, m := range c.PFC.Classify {
 		if m.DSCP < 0 || m.DSCP > 63 || m.Class < 0 || m.Class >= packet.Classes {
-			f.Errorf(fmt.Sprintf("pfc.classify.%d", i), "DSCP %d to class %d: want 0 to 63 and 0 to %d", m.DSCP, m.Class, packet.Classes-1)
+			f.Errorf(fmt.Sprintf("pfc.classify.%d", i), "DSCP %d to class %d: expected 0 to 63 and 0 to %d", m.DSCP, m.Class, packet.Classes-1)
 		}
 	}
 	return c, f.Err()

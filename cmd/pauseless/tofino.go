@@ -51,7 +51,7 @@ fits into the stages: see "pauseless tofino build".`,
 		Example: `  pauseless gen --profile rlb-drill --target tna -o out && pauseless tofino check out/rlb-drill.p4`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageErrorf(cmd, "want one program or more")
+				return usageErrorf(cmd, "expected one program or more")
 			}
 			return nil
 		},
@@ -117,10 +117,10 @@ folder; without it, the two programs are looked for on PATH.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "folder where p4c is installed or built (default: P4C_TOFINO)")
-	f.StringVarP(&out, "output", "o", "", "directory to write to")
-	f.StringVar(&topology, "topology", "", "topology `FILE` of the network that the programs are for")
-	f.DurationVar(&rtt, "rtt", 0, "base round-trip time between two of its leaves, measured without load; 0 means the computed one")
+	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "`FOLDER`: where p4c is installed or built (default: $P4C_TOFINO)")
+	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write")
+	f.StringVar(&topology, "topology", "", "`FILE`: topology of the network that the programs are for")
+	f.DurationVar(&rtt, "rtt", 0, "base round-trip time between two of its leaves, measured without load; 0 is the computed one")
 	return cmd
 }
 
@@ -216,7 +216,7 @@ docs/results, has such a report as tofino.json.`,
   pauseless tofino report docs/results`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one directory, not %d", len(args))
+				return usageErrorf(cmd, "expected one directory, not %d", len(args))
 			}
 			return nil
 		},
@@ -237,7 +237,7 @@ docs/results, has such a report as tofino.json.`,
 			return errors.Join(r.WriteText(cmd.OutOrStdout()), missing)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "`FORM`: table or json")
 	return cmd
 }
 
@@ -254,7 +254,7 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
   pauseless ctl --addr switch:9559 pipeline set --p4info out/rlb-drill/p4info.txtpb --config rlb-drill.pb`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || out == "" {
-				return usageErrorf(cmd, "want a directory and -o FILE")
+				return usageErrorf(cmd, "expected a directory and -o FILE")
 			}
 			return nil
 		},
@@ -274,7 +274,7 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
 			return outfile.Write(out, data, 0o666)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE`: file to write")
 	cmd.Flags().UintSliceVar(&pipes, "pipes", []uint{0, 1}, "pipelines that run it")
 	return cmd
 }

@@ -65,23 +65,23 @@ it wrote.`,
   pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --rtt 11us`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 || len(a.addrs) == 0 {
-				return usageErrorf(cmd, "want a topology file, the folder of a compiled program, and --addr NAME=HOST:PORT")
+				return usageErrorf(cmd, "expected a topology file, the folder of a compiled program, and --addr NAME=HOST:PORT")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&a.addrs, "addr", nil, "a switch of the topology and its BF Runtime server, `NAME=HOST:PORT`")
-	f.StringArrayVar(&a.panel, "panel", nil, "position of a port on the front panel, `PORT=CONNECTOR/CHANNEL`; may be repeated")
+	f.StringArrayVar(&a.addrs, "addr", nil, "`NAME=HOST:PORT`: a switch of the topology and its BF Runtime server (repeatable)")
+	f.StringArrayVar(&a.panel, "panel", nil, "`PORT=CONNECTOR/CHANNEL`: position of a port on the front panel (repeatable)")
 	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines that run the program")
-	f.DurationVar(&a.rtt, "rtt", 0, "base round-trip time between two leaves, measured without load; 0 means that of the topology, without latencies of switches")
+	f.DurationVar(&a.rtt, "rtt", 0, "base round-trip time between two leaves, measured without load; 0 is that of the topology, without latencies of switches")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")
-	f.Uint32Var(&a.device, "device", 0, "number of the device")
+	f.Uint32Var(&a.device, "device", 0, "number of the device of the server")
 	f.Uint32Var(&a.client, "client", 1, "number of this client, unique among the clients of a device")
-	f.DurationVar(&a.timeout, "timeout", time.Minute, "time limit for each switch")
+	f.DurationVar(&a.timeout, "timeout", time.Minute, "time limit for each switch, as in 30s")
 	return cmd
 }
 

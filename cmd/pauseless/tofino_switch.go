@@ -40,9 +40,9 @@ type openTofino struct {
 
 func (t *tofinoSwitches) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&t.addrs, "addr", nil, "`[NAME=]HOST:PORT` of a switch's BF Runtime server; may be repeated")
-	f.StringVarP(&t.output, "output", "o", "table", "`table or json`")
-	f.Uint32Var(&t.device, "device", 0, "number of the device")
+	f.StringArrayVar(&t.addrs, "addr", nil, "`[NAME=]HOST:PORT`: BF Runtime server of a switch (repeatable)")
+	f.StringVarP(&t.output, "output", "o", "table", "`FORM`: table or json")
+	f.Uint32Var(&t.device, "device", 0, "number of the device of the server")
 	f.Uint32Var(&t.client, "client", 2, "number of this client, unique among the clients of a device")
 	f.DurationVar(&t.timeout, "timeout", 10*time.Second, "time limit of each reading")
 	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -51,7 +51,7 @@ func (t *tofinoSwitches) flags(cmd *cobra.Command) {
 // registerFlags adds the flags of verbs about registers.
 func (t *tofinoSwitches) registerFlags(cmd *cobra.Command) {
 	t.flags(cmd)
-	cmd.Flags().StringVar(&t.manifest, "manifest", "", "manifest `FILE` of the program, with the units and indices of its registers")
+	cmd.Flags().StringVar(&t.manifest, "manifest", "", "`FILE`: manifest of the program, with the units and indices of its registers")
 }
 
 // with connects to the switches and calls do.
@@ -220,7 +220,7 @@ at the same time.`,
 		},
 	}
 	t.registerFlags(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "show cells that are 0, too")
+	cmd.Flags().BoolVar(&all, "all", false, "also show cells that are 0")
 	cmd.AddCommand(newTofinoSetCmd())
 	return cmd
 }
@@ -237,7 +237,7 @@ or in all. A cell of two fields is written with both.`,
   pauseless tofino registers set --addr l1=10.1.0.1:50052 'drill_best[3]' qlen=0 path=1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usageErrorf(cmd, "want NAME[INDEX] and VALUE, or FIELD=VALUE for each field")
+				return usageErrorf(cmd, "expected NAME[INDEX] and VALUE, or FIELD=VALUE for each field")
 			}
 			return nil
 		},
@@ -265,7 +265,7 @@ or in all. A cell of two fields is written with both.`,
 		},
 	}
 	t.flags(cmd)
-	cmd.Flags().IntVar(&pipe, "pipe", 0, "write this pipeline only, `NUMBER`, instead of all")
+	cmd.Flags().IntVar(&pipe, "pipe", 0, "write only the pipeline of this number, instead of all")
 	return cmd
 }
 
@@ -464,7 +464,7 @@ a register. If a switch does not answer, watch prints an error and continues.`,
 	}
 	t.registerFlags(cmd)
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between readings")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 means never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 is never")
 	cmd.Flags().BoolVar(&ports, "ports", false, "read the counters of ports instead of registers")
 	return cmd
 }

@@ -4,7 +4,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -45,9 +47,62 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	}
 	like := diag.DidYouMean(args[0], verbs)
 	if like == "" {
-		like = ", want one of " + strings.Join(verbs, ", ")
+		like = ", expected one of " + strings.Join(verbs, ", ")
 	}
-	return usageErrorf(cmd, "no verb %q%s", args[0], like)
+	return usageErrorf(cmd, "no command %q%s", args[0], like)
+}
+
+// named is a flag's value with the placeholder that help shows for it.
+type named struct {
+	pflag.Value
+	placeholder string
+}
+
+func (n named) Type() string { return n.placeholder }
+
+// namePlaceholders gives the flags of a command and of all below it their
+// placeholders. A usage that begins with one, as in "`FILE`: topology", is shown as
+// "--flag FILE   topology": pflag would show the word in both columns.
+func namePlaceholders(cmd *cobra.Command) {
+	name := func(f *pflag.Flag) {
+		rest, ok := strings.CutPrefix(f.Usage, "`")
+		word, usage, ok2 := strings.Cut(rest, "`: ")
+		if !ok || !ok2 {
+			return
+		}
+		f.Usage = usage
+		f.Value = named{f.Value, word}
+		if f.DefValue == "[]" {
+			f.DefValue = ""
+		}
+	}
+	cmd.PersistentFlags().VisitAll(name)
+	cmd.LocalNonPersistentFlags().VisitAll(name)
+	for _, c := range cmd.Commands() {
+		namePlaceholders(c)
+	}
+}
+
+// missingFile names what a command expects in the place of a file that does not
+// exist: of a flag its usage, of an argument the command's.
+func missingFile(cmd *cobra.Command, err error) error {
+	var missing *fs.PathError
+	if !errors.As(err, &missing) || !errors.Is(missing, fs.ErrNotExist) || missing.Op != "open" || err.Error() != missing.Error() {
+		return err
+	}
+	kind := ""
+	if slices.Contains(cmd.Flags().Args(), missing.Path) {
+		kind = fmt.Sprintf("; expected `%s`", cmd.UseLine())
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == missing.Path {
+			kind = fmt.Sprintf("; --%s expects a file: %s", f.Name, f.Usage)
+		}
+	})
+	if kind == "" {
+		return err
+	}
+	return fmt.Errorf("there is no file %s%s", missing.Path, kind)
 }
 
 // strict makes cobra's own commands help and completion return an error for a
@@ -77,7 +132,7 @@ func (n *atLeastOne) Type() string   { return "int" }
 func (n *atLeastOne) Set(text string) error {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 1 {
-		return fmt.Errorf("want a whole number of at least 1")
+		return fmt.Errorf("expected a whole number of at least 1")
 	}
 	*n = atLeastOne(v)
 	return nil

@@ -222,7 +222,7 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 // assigns only to its own parameters and variables, own.
 func (c *checker) statements(d *syntax.InstanceDecl, s syntax.Stmt, own map[string]bool) bool {
 	refuse := func(what string) bool {
-		c.rep.Errorf(s.Pos(), CodeALU, "%s %s: a stateful ALU assigns under up to two conditions, to its cell and its output", d.Name.Name, what)
+		c.rep.Errorf(s.Pos(), CodeALU, "%s %s: a stateful ALU only assigns to its cell and its output, each under at most two conditions", d.Name.Name, what)
 		return false
 	}
 	switch s := s.(type) {

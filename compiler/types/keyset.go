@@ -235,7 +235,7 @@ func (c *Checker) setPart(e syntax.Expr, x *operand, s *Set, key Type, match str
 	if elem == Int {
 		bits, ok := kb.(*Bits)
 		if !ok {
-			c.errorf(e.Pos(), CodeMismatch, "%s does not go with a key of type %s", syntax.Text(e), typeText(key))
+			c.errorf(e.Pos(), CodeMismatch, "%s does not match a key of type %s", syntax.Text(e), typeText(key))
 			return
 		}
 		if v, ok := x.val.(ListValue); ok {

@@ -81,7 +81,7 @@ type fillVariable struct {
 func (f Fill) parse() (*fill, error) {
 	m := fillForm.FindStringSubmatch(string(f))
 	if m == nil {
-		return nil, fmt.Errorf("%q is no formula of entries: want (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH, …", string(f))
+		return nil, fmt.Errorf("%q is not a formula of entries: expected (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH, …", string(f))
 	}
 	p := &fill{action: m[2]}
 	for _, text := range commas(m[1]) {
@@ -101,7 +101,7 @@ func (f Fill) parse() (*fill, error) {
 	for _, text := range commas(m[4]) {
 		n := fillName.FindStringSubmatch(text)
 		if n == nil {
-			return nil, fmt.Errorf("%q: %q is neither NAME in LOW .. HIGH nor NAME = FORMULA", string(f), text)
+			return nil, fmt.Errorf("%q: %q: expected NAME in LOW .. HIGH, or NAME = FORMULA", string(f), text)
 		}
 		v := fillVariable{n[1], Expr(n[3]), Expr(n[3])}
 		if low, high, ok := strings.Cut(n[3], " .. "); n[2] == "in" && ok {

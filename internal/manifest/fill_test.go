@@ -51,8 +51,8 @@ func TestFormulasMakeEntries(t *testing.T) {
 func TestFormulasOfEntriesThatAreNone(t *testing.T) {
 	m := &Manifest{Program: "p", Units: Units{Nanoseconds, Cells80}, Network: link}
 	for fill, want := range map[Fill]string{
-		"a()":                                "want (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH",
-		"(n) : a() for n 1 .. 2":             `"n 1 .. 2" is neither NAME in LOW .. HIGH nor NAME = FORMULA`,
+		"a()":                                "expected (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH",
+		"(n) : a() for n 1 .. 2":             `"n 1 .. 2": expected NAME in LOW .. HIGH, or NAME = FORMULA`,
 		"(n) : a() for n in ports":           `n takes values of "ports"; want LOW .. HIGH or rates`,
 		"(n) : a() for n in 0 .. pths":       `unknown name pths (did you mean "paths"?)`,
 		"(n) : a(0 - n) for n in 0 .. 3":     `"0 - n" is -1 where a whole number is wanted, for n = 1`,

@@ -194,17 +194,17 @@ func indices(n int) []int {
 
 // find returns the object with a name, or the only one whose name ends with it.
 func find[T any](list []T, name string, nameOf func(T) string) (found T, err error) {
-	n := 0
+	var like []string
 	for _, x := range list {
 		switch full := nameOf(x); {
 		case full == name:
 			return x, nil
 		case strings.HasSuffix(full, name):
 			found = x
-			n++
+			like = append(like, full)
 		}
 	}
-	switch n {
+	switch len(like) {
 	case 0:
 		var names []string
 		for _, x := range list {
@@ -214,7 +214,7 @@ func find[T any](list []T, name string, nameOf func(T) string) (found T, err err
 	case 1:
 		return found, nil
 	}
-	return found, fmt.Errorf("%s could be one of %d names", name, n)
+	return found, fmt.Errorf("%s is ambiguous: write one of %s", name, strings.Join(like, ", "))
 }
 
 func (r *runner) table(name string) (*interp.TableInfo, error) {

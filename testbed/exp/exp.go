@@ -75,6 +75,9 @@ func LoadAt(name, scale string) (*scenario.Scenario, error) {
 		return scenario.ParseAt(name+".yaml", text, scale)
 	}
 	if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" {
+		if _, serr := os.Stat(name); serr == nil {
+			return nil, fmt.Errorf("%s: the name of an experiment's file must end in .yaml; built-in experiments: `pauseless exp list`", name)
+		}
 		return nil, err
 	}
 	if _, serr := os.Stat(name); errors.Is(serr, fs.ErrNotExist) {

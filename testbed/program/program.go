@@ -12,6 +12,7 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/gen"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
@@ -42,7 +43,7 @@ func LoadWith(name string, read func(name string) ([]byte, error)) (*gen.Profile
 	}
 	data, err := read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("profile %q is neither built in (see `pauseless gen --list`) nor a file: %w", name, err)
+		return nil, fmt.Errorf("no profile is called %q%s, and there is no such file; see `pauseless gen --list`", name, diag.DidYouMean(name, gen.Names()))
 	}
 	if err != nil {
 		return nil, err

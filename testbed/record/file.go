@@ -267,7 +267,7 @@ func (r *Run) check() error {
 			return fmt.Errorf("sample %d has an earlier time than sample %d", i, i-1)
 		}
 		if len(r.Use[i]) != chans {
-			return fmt.Errorf("sample %d has the use of %d directions of links, of %d", i, len(r.Use[i]), chans)
+			return fmt.Errorf("sample %d has the utilisation of %d directions of links, the network has %d", i, len(r.Use[i]), chans)
 		}
 		if len(r.Queues[i])%2 != 0 || len(r.Values[i])%3 != 0 || len(r.Paths[i])%2 != 0 {
 			return fmt.Errorf("sample %d is incomplete", i)

@@ -189,7 +189,7 @@ func TestInterruptedRunReturnsPartialResults(t *testing.T) {
 
 func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"rlb-drill", "rlb-dril", "small.yaml:6:12: profile \"rlb-dril\" is neither built in"},
+		{"rlb-drill", "rlb-dril", "small.yaml:6:12: no profile is called \"rlb-dril\" (did you mean \"rlb-drill\"?)"},
 		{"leaves: 2", "leaves: 0", "small.yaml:4:24: leaves is 0"},
 		{"sizes: websearch", "sizes: websrch", "small.yaml:9:20: "},
 		{"dcqcn_paper", "dcqn", `small.yaml:7:25: no congestion control is called "dcqn" (did you mean "dcqcn"?)`},

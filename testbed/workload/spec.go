@@ -259,7 +259,7 @@ func (h Hosts) pick(t *topo.Topology) ([]int, error) {
 			return nil, err
 		}
 		if z < a {
-			return nil, fmt.Errorf("%s comes after %s", from, to)
+			return nil, fmt.Errorf("%s..%s ends before it begins: write the lower host first", from, to)
 		}
 		for id := a; id <= z; id++ {
 			add(id)

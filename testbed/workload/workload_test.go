@@ -488,7 +488,7 @@ func TestMistakesInParts(t *testing.T) {
 		"{poisson: {sizes: googlerpc, load: 1, duration: 1000s}}":                   "flows would start",
 		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h17}}":               `0.poisson.from: no host is called "h17"`,
 		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h1, to: h1}}":        "no host that h1 may send to",
-		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h3..h1}}":            "h3 comes after h1",
+		"{poisson: {sizes: websearch, load: 1, flows: 1, from: h3..h1}}":            "h3..h1 ends before it begins",
 		"{poisson: {sizes: websearch, load: 1, flows: 1, from: 'leaf:s1'}}":         `no leaf is called "s1"`,
 		"{incast: {degree: 16, size: 1KB}}":                                         "0.incast.degree: degree is 16, but only 15",
 		"{incast: {degree: 2, size: 1KB, total: 2KB}}":                              "exactly one of size, of each answer, total",
