@@ -18,7 +18,7 @@ type Estimator struct {
 	t     *topo.Topology
 	cfg   *roce.Config
 	kit   *cc.Kit
-	trees []*topo.Tree // by host, made on demand
+	paths *topo.Paths
 }
 
 // NewEstimator returns an estimator for a network and its hosts.
@@ -27,7 +27,7 @@ func NewEstimator(t *topo.Topology, hosts *roce.Config) (*Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Estimator{t: t, cfg: hosts, kit: kit, trees: make([]*topo.Tree, len(t.Nodes))}, nil
+	return &Estimator{t: t, cfg: hosts, kit: kit, paths: t.Paths()}, nil
 }
 
 // Estimate is the estimate for a flow in an otherwise empty network.
@@ -65,17 +65,14 @@ func (e *Estimator) choices(path []*topo.Link, fl *Flow) (n [2]int) {
 		if e.t.Nodes[up].Tier <= e.t.Nodes[node].Tier {
 			break
 		}
-		n[i] = e.trees[fl.Dst].NextHops(node)
+		n[i] = e.paths.To(fl.Dst).NextHops(node)
 	}
 	return n
 }
 
 // path returns the links between two hosts, in order.
 func (e *Estimator) path(src, dst int) []*topo.Link {
-	if e.trees[dst] == nil {
-		e.trees[dst] = e.t.TreeTo(dst)
-	}
-	return e.trees[dst].From(src)
+	return e.paths.To(dst).From(src)
 }
 
 // LongestRTT returns the longest round trip of a full packet between two hosts.

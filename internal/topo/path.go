@@ -2,65 +2,161 @@
 
 package topo
 
+// Paths has the shortest paths of a network, in hops, to every host. They pass through
+// switches only. Those to a switch are made when they are first asked for, and the hosts of
+// a switch share them, so a network of 65,536 hosts needs 84 MB for all.
+type Paths struct {
+	t     *Topology
+	index []int32 // by node: that of a switch among switches
+	first []int32 // by switch: its first hop in hops; those of the next switch follow
+	hops  []hop
+	trees []*tree // by switch
+}
+
+// hop is a link from a switch to another one.
+type hop struct{ to, link int32 }
+
+// tree has the paths to a switch.
+type tree struct {
+	next []int32 // by switch: first link of its path; -1: none
+	hops []int32 // by switch: links on it, with that to the host
+}
+
+// Paths returns the paths of a network, whose links must not change afterwards.
+func (t *Topology) Paths() *Paths {
+	p := &Paths{t: t, index: make([]int32, len(t.Nodes))}
+	switches := t.Switches()
+	for i, id := range switches {
+		p.index[id] = int32(i)
+	}
+	p.trees = make([]*tree, len(switches))
+	p.first = make([]int32, len(switches)+1)
+	for i, id := range switches {
+		for _, port := range t.Nodes[id].Ports {
+			if t.Nodes[port.Peer].Kind == Switch && !t.Links[port.Link].Unused {
+				p.hops = append(p.hops, hop{p.index[port.Peer], int32(port.Link)})
+			}
+		}
+		p.first[i+1] = int32(len(p.hops))
+	}
+	return p
+}
+
 // Tree holds the shortest path, in hops, from every node to one host. If there
 // are several, it keeps the first; in a regular network, equal-cost paths have
 // equal links.
 type Tree struct {
-	t    *Topology
+	p    *Paths
 	host int
-	next []int // first link of the path from each node; -1: none
-	hops []int // links on it
+	link int   // of the host
+	tree *tree // nil: no path leads to the host
 }
 
-// TreeTo returns the paths to a host. They pass through switches only.
-func (t *Topology) TreeTo(host int) *Tree {
-	tr := &Tree{t: t, host: host, next: make([]int, len(t.Nodes)), hops: make([]int, len(t.Nodes))}
+// To returns the paths to a host.
+func (p *Paths) To(host int) *Tree {
+	port := p.t.Nodes[host].Ports[0]
+	if p.t.Links[port.Link].Unused {
+		return &Tree{p, host, port.Link, nil}
+	}
+	sw := p.index[port.Peer]
+	if p.trees[sw] == nil {
+		p.trees[sw] = p.make(sw)
+	}
+	return &Tree{p, host, port.Link, p.trees[sw]}
+}
+
+func (p *Paths) make(root int32) *tree {
+	n := len(p.trees)
+	tr := &tree{make([]int32, n), make([]int32, n)}
 	for i := range tr.next {
 		tr.next[i] = -1
 	}
-	queue := []int{host}
-	for len(queue) > 0 {
-		n := queue[0]
-		queue = queue[1:]
-		for _, p := range t.Nodes[n].Ports {
-			if p.Peer == host || tr.next[p.Peer] >= 0 || t.Links[p.Link].Unused {
-				continue
-			}
-			tr.next[p.Peer], tr.hops[p.Peer] = p.Link, tr.hops[n]+1
-			if t.Nodes[p.Peer].Kind == Switch {
-				queue = append(queue, p.Peer)
+	tr.hops[root] = 1
+	queue := append(make([]int32, 0, n), root)
+	for at := 0; at < len(queue); at++ {
+		sw := queue[at]
+		for _, h := range p.hops[p.first[sw]:p.first[sw+1]] {
+			if tr.hops[h.to] == 0 {
+				tr.next[h.to], tr.hops[h.to] = h.link, tr.hops[sw]+1
+				queue = append(queue, h.to)
 			}
 		}
 	}
 	return tr
 }
 
+// TreeTo returns the paths to one host. Paths makes those to many.
+func (t *Topology) TreeTo(host int) *Tree { return t.Paths().To(host) }
+
+// hop returns the number of links between a node and the tree's host, and the first of
+// them. The number is zero if there is no path.
+func (tr *Tree) hop(node int) (hops int32, link int) {
+	t := tr.p.t
+	if tr.tree == nil || node == tr.host {
+		return 0, -1
+	}
+	if t.Nodes[node].Kind == Host {
+		port := t.Nodes[node].Ports[0]
+		hops = tr.tree.hops[tr.p.index[port.Peer]]
+		if hops == 0 || t.Links[port.Link].Unused {
+			return 0, -1
+		}
+		return hops + 1, port.Link
+	}
+	sw := tr.p.index[node]
+	if hops = tr.tree.hops[sw]; hops == 1 {
+		return 1, tr.link
+	}
+	return hops, int(tr.tree.next[sw])
+}
+
 // From returns the links of the path from a node to the tree's host, or nil if
 // there is no path.
 func (tr *Tree) From(node int) []*Link {
-	var links []*Link
-	for tr.next[node] >= 0 {
-		l := &tr.t.Links[tr.next[node]]
+	n, link := tr.hop(node)
+	if n == 0 {
+		return nil
+	}
+	links := make([]*Link, 0, n)
+	for ; n > 0; n, link = tr.hop(node) {
+		l := &tr.p.t.Links[link]
 		links = append(links, l)
-		if node = l.A.Node ^ l.B.Node ^ node; len(links) > len(tr.next) {
-			panic("BUG: a tree with a loop")
-		}
+		node = l.A.Node ^ l.B.Node ^ node
 	}
 	return links
 }
 
 // NextHops returns the number of a node's links that lead closer to the tree's
 // host.
-func (tr *Tree) NextHops(node int) int { return len(tr.Closer(node)) }
+func (tr *Tree) NextHops(node int) int {
+	n := 0
+	tr.closer(node, func(int) { n++ })
+	return n
+}
 
 // Closer returns the ports of a node, from 1, that lead closer to the tree's
 // host.
 func (tr *Tree) Closer(node int) (ports []int) {
-	for i, p := range tr.t.Nodes[node].Ports {
-		through := tr.t.Nodes[p.Peer].Kind == Switch && tr.next[p.Peer] >= 0
-		if (p.Peer == tr.host || through) && tr.hops[p.Peer] == tr.hops[node]-1 && !tr.t.Links[p.Link].Unused {
-			ports = append(ports, i+1)
+	tr.closer(node, func(port int) { ports = append(ports, port) })
+	return ports
+}
+
+func (tr *Tree) closer(node int, do func(port int)) {
+	hops, _ := tr.hop(node)
+	if hops == 0 {
+		return
+	}
+	t := tr.p.t
+	for i, p := range t.Nodes[node].Ports {
+		if t.Links[p.Link].Unused {
+			continue
+		}
+		if p.Peer == tr.host {
+			do(i + 1)
+		} else if t.Nodes[p.Peer].Kind == Switch {
+			if n, _ := tr.hop(p.Peer); n > 0 && n == hops-1 {
+				do(i + 1)
+			}
 		}
 	}
-	return ports
 }

@@ -46,23 +46,18 @@ func WriteFCT(w io.Writer, t *topo.Topology, flows []fabric.FlowResult, payload 
 	}
 	slices.SortStableFunc(finished, func(a, b *fabric.FlowResult) int { return cmp.Compare(a.Start+a.FCT, b.Start+b.FCT) })
 	bw := bufio.NewWriter(w)
-	trees := make(map[int]*topo.Tree)
+	paths := t.Paths()
 	format := "%08x %08x %d %d %d %d %d %d\n"
 	if d == ConWeave {
 		format = "%d %d %d %d %d %d %d %d\n"
 	}
 	for _, f := range finished {
-		tree := trees[f.Dst]
-		if tree == nil {
-			tree = t.TreeTo(f.Dst)
-			trees[f.Dst] = tree
-		}
 		src, dst := t.Nodes[f.Src].Host, t.Nodes[f.Dst].Host
 		if d == HPCC {
 			src, dst = address(src), address(dst)
 		}
 		fmt.Fprintf(bw, format, src, dst, f.Port, f.Group, f.Size,
-			f.Start.Nanoseconds(), f.FCT.Nanoseconds(), standalone(tree.From(f.Src), f.Size, int64(payload)))
+			f.Start.Nanoseconds(), f.FCT.Nanoseconds(), standalone(paths.To(f.Dst).From(f.Src), f.Size, int64(payload)))
 	}
 	return bw.Flush()
 }

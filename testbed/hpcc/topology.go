@@ -177,9 +177,9 @@ func grouped(t *topo.Topology, all []fileLink, down *LinkDown) []fileLink {
 	lost := make(map[int]bool)
 	failing := downIn(t, down)
 	if failing != nil {
-		after := t.Without(failing)
+		paths, after := t.Paths(), t.Without(failing).Paths()
 		for _, host := range hostOfLeaves(t) {
-			before, then := t.TreeTo(host), after.TreeTo(host)
+			before, then := paths.To(host), after.To(host)
 			for _, id := range t.Switches() {
 				left := then.Closer(id)
 				for _, p := range before.Closer(id) {
@@ -235,8 +235,9 @@ func hostOfLeaves(t *topo.Topology) map[int]int {
 // consecutive reports whether the ports of each switch to the next hops towards each
 // other leaf have consecutive numbers.
 func consecutive(t *topo.Topology) bool {
+	paths := t.Paths()
 	for _, host := range hostOfLeaves(t) {
-		tree := t.TreeTo(host)
+		tree := paths.To(host)
 		for _, id := range t.Switches() {
 			if ports := tree.Closer(id); len(ports) > 0 && ports[len(ports)-1] != ports[0]+len(ports)-1 {
 				return false

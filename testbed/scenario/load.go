@@ -49,14 +49,11 @@ func (c *Case) Loads(seed uint64) ([]result.Load, error) {
 		}
 	}
 	load := make([][2]float64, len(t.Links)) // bytes by link, from A and from B
-	trees := make(map[int]*topo.Tree)
+	paths := t.Paths()
 	// In order: sums of the same numbers in another order differ in their last digit.
 	pairs := slices.SortedFunc(maps.Keys(bytes), func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dst, b.dst)) })
 	for _, p := range pairs {
-		if trees[p.dst] == nil {
-			trees[p.dst] = t.TreeTo(p.dst)
-		}
-		spread(t, trees[p.dst], p.src, p.dst, bytes[p], load)
+		spread(t, paths.To(p.dst), p.src, p.dst, bytes[p], load)
 	}
 	all := tiers(t, load, (until - from).Seconds())
 	for i := range all {

@@ -22,9 +22,9 @@ type builder struct {
 	// last has the last flow of each queue pair, whose messages leave in order.
 	last  map[pair]int32
 	local vtime.Rate
-	sent  map[pair]int       // messages of each queue pair, which use planes in turn
-	trees map[int]*topo.Tree // by host, for the way of acknowledgements
-	err   error              // the first one
+	sent  map[pair]int // messages of each queue pair, which use planes in turn
+	paths *topo.Paths  // for the way of acknowledgements; made on demand
+	err   error        // the first one
 }
 
 // pair is a queue pair of a rank: to a peer, for a channel.

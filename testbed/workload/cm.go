@@ -10,7 +10,6 @@ import (
 
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
-	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -343,13 +342,10 @@ func (m *matrix) build(b *builder) {
 
 // back returns the time of an acknowledgement of 86 bytes on links between two hosts.
 func (b *builder) back(src, dst int) (sum vtime.Time) {
-	if b.trees == nil {
-		b.trees = make(map[int]*topo.Tree)
+	if b.paths == nil {
+		b.paths = b.g.t.Paths()
 	}
-	if b.trees[dst] == nil {
-		b.trees[dst] = b.g.t.TreeTo(dst)
-	}
-	for _, l := range b.trees[dst].From(src) {
+	for _, l := range b.paths.To(dst).From(src) {
 		sum += l.Delay + l.Rate.TxTime(roce.AckLen+24)
 	}
 	return sum
