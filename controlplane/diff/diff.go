@@ -239,3 +239,34 @@ func (p *Plan) Counts() (insert, modify, del int) {
 	}
 	return insert, modify, del
 }
+
+// First returns the updates that bring a switch that has just been started to its desired
+// state, in order. They are those of Compute for a switch without entities, but nothing is
+// compared: want must not have two entities with the same key.
+func First(want []*p4v1.Entity) []*p4v1.Update {
+	phase := func(e *p4v1.Entity) int {
+		switch kindOf(e) {
+		case kindReplication, kindDigest, kindMember:
+			return 0
+		case kindGroup:
+			return 1
+		case kindTable:
+			return 2
+		}
+		return 3
+	}
+	updates := make([]*p4v1.Update, 0, len(want))
+	for p := range 4 {
+		for _, e := range want {
+			if phase(e) != p {
+				continue
+			}
+			typ := p4v1.Update_INSERT
+			if p == 3 || isDefault(e) {
+				typ = p4v1.Update_MODIFY
+			}
+			updates = append(updates, &p4v1.Update{Type: typ, Entity: e})
+		}
+	}
+	return updates
+}

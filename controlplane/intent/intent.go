@@ -67,10 +67,10 @@ type Plan struct {
 	manifest *manifest.Manifest
 	options  Options
 
-	leaves    []int   // node IDs by number
-	distances [][]int // from each switch to each node, in links; -1 means no path
-	longest   int     // path between leaves, in links
-	tiers     int     // of switches
+	leaves    []int            // node IDs by number
+	distances []topo.Distances // of each leaf
+	longest   int              // path between leaves, in links
+	tiers     int              // of switches
 }
 
 // New returns the plan of a network whose switches have the same program.
@@ -93,15 +93,13 @@ func NetworkOf(t *topo.Topology, node int, base manifest.Network, o Options) man
 
 func newPlan(t *topo.Topology, m *manifest.Manifest, o Options) *Plan {
 	p := &Plan{topo: t, manifest: m, options: o, leaves: leavesOf(t), longest: 1, tiers: 1}
-	p.distances = make([][]int, len(t.Nodes))
 	for i := range t.Nodes {
 		p.tiers = max(p.tiers, int(t.Nodes[i].Tier))
-		if t.Nodes[i].Kind == topo.Switch {
-			p.distances[i] = distances(t, i)
-		}
 	}
+	paths := t.Paths()
 	for _, l := range p.leaves {
-		p.longest = max(p.longest, p.distances[p.leaves[0]][l])
+		p.distances = append(p.distances, paths.Distances(l))
+		p.longest = max(p.longest, p.distances[0].From(l))
 	}
 	return p
 }

@@ -17,12 +17,18 @@ type nextHops struct{ first, count int }
 // have consecutive numbers: programs compute them from the first.
 func (b *builder) findNextHops() error {
 	b.nextHops = make([]nextHops, len(b.leaves))
-	own := b.distances[b.node.ID]
+	peers := make([]int, len(b.node.Ports)) // -1: no switch, or a link that routes avoid
+	for i, p := range b.node.Ports {
+		if peers[i] = p.Peer; b.topo.Nodes[p.Peer].Kind != topo.Switch || b.topo.Links[p.Link].Unused {
+			peers[i] = -1
+		}
+	}
 	for i, leaf := range b.leaves {
 		if leaf == b.node.ID {
 			continue
 		}
-		here := own[leaf]
+		to := b.distances[i]
+		here := to.From(b.node.ID)
 		switch {
 		case here < 0 && b.options.Partial:
 			continue
@@ -30,11 +36,11 @@ func (b *builder) findNextHops() error {
 			return fmt.Errorf("no path leads to %s", b.topo.Nodes[leaf].Name)
 		}
 		w := &b.nextHops[i]
-		for p := 1; p <= len(b.node.Ports); p++ {
-			distance := b.distances[b.node.Ports[p-1].Peer]
-			if distance == nil || distance[leaf] != here-1 || b.topo.Links[b.node.Ports[p-1].Link].Unused {
+		for k, peer := range peers {
+			if peer < 0 || to.From(peer) != here-1 {
 				continue
 			}
+			p := k + 1
 			if w.count > 0 && p != w.first+w.count {
 				return fmt.Errorf("the equal-cost ports to %s are not consecutive: %d to %d, and %d",
 					b.topo.Nodes[leaf].Name, w.first, w.first+w.count-1, p)
@@ -73,26 +79,6 @@ func leavesOf(t *topo.Topology) []int {
 		}
 	}
 	return ids
-}
-
-// distances returns the number of links from a switch to each other; -1 means
-// no path.
-func distances(t *topo.Topology, from int) []int {
-	d := make([]int, len(t.Nodes))
-	for i := range d {
-		d[i] = -1
-	}
-	d[from] = 0
-	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		for _, p := range t.Nodes[at].Ports {
-			if t.Nodes[p.Peer].Kind == topo.Switch && d[p.Peer] < 0 && !t.Links[p.Link].Unused {
-				d[p.Peer] = d[at] + 1
-				queue = append(queue, p.Peer)
-			}
-		}
-	}
-	return d
 }
 
 // path returns the index of a port among its equal-cost ports, or 0.

@@ -58,12 +58,29 @@ func (p *Paths) To(host int) *Tree {
 	if p.t.Links[port.Link].Unused {
 		return &Tree{p, host, port.Link, nil}
 	}
-	sw := p.index[port.Peer]
-	if p.trees[sw] == nil {
-		p.trees[sw] = p.make(sw)
-	}
-	return &Tree{p, host, port.Link, p.trees[sw]}
+	return &Tree{p, host, port.Link, p.to(port.Peer)}
 }
+
+// to returns the paths to a switch.
+func (p *Paths) to(sw int) *tree {
+	root := p.index[sw]
+	if p.trees[root] == nil {
+		p.trees[root] = p.make(root)
+	}
+	return p.trees[root]
+}
+
+// Distances are the numbers of links between one switch and each.
+type Distances struct {
+	index []int32
+	hops  []int32
+}
+
+// Distances returns the distances of a switch.
+func (p *Paths) Distances(sw int) Distances { return Distances{p.index, p.to(sw).hops} }
+
+// From returns the number of links from a switch, or -1 if there is no path.
+func (d Distances) From(sw int) int { return int(d.hops[d.index[sw]]) - 1 }
 
 func (p *Paths) make(root int32) *tree {
 	n := len(p.trees)

@@ -53,7 +53,11 @@ func TestRegistersArePolled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lab.Close()
-	p, err := NewPoller(ctx, c.Net(), lab.Control, PollOptions{Every: time.Second, Limits: DefaultLimits})
+	control, err := lab.Control(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPoller(ctx, c.Net(), control, PollOptions{Every: time.Second, Limits: DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +108,7 @@ func TestRegistersArePolled(t *testing.T) {
 			t.Errorf("%s port %d: recorded %d bytes, want %d", c.Net().Nodes[node].Name, port, n, real)
 		}
 	}
-	lab.Control.Sessions()[0].Close()
+	control.Sessions()[0].Close()
 	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	if err := p.Look(short); err == nil {
@@ -141,7 +145,11 @@ func TestMetricsArePolled(t *testing.T) {
 		defer srv.Close()
 		o.Counters[c.Net().Nodes[id].Name] = &Metrics{srv.Listener.Addr().String(), time.Minute}
 	}
-	p, err := NewPoller(ctx, c.Net(), lab.Control, o)
+	control, err := lab.Control(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPoller(ctx, c.Net(), control, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -373,17 +373,18 @@ func after(t, interval vtime.Time) vtime.Time {
 
 // watch reads the watched registers of all switches.
 func (r *runner) watch(ctx context.Context) error {
-	for _, s := range r.lab.Control.Sessions() {
+	for _, id := range r.c.net.Switches() {
+		sw := r.c.net.Nodes[id].Name
 		for _, name := range r.watched {
-			a, err := r.lab.Register(ctx, s, name)
+			a, err := r.lab.Register(ctx, id, name)
 			if err != nil {
 				return err
 			}
 			if r.o.Read != nil {
-				r.o.Read(s.Name(), r.lab.Fabric.Now(), a)
+				r.o.Read(sw, r.lab.Fabric.Now(), a)
 			}
 			if r.c.scale > 0 {
-				r.registered = result.Watch(r.registered, s.Name(), name, a.Unit, r.lab.Fabric.Now().Nanoseconds(), a.Values)
+				r.registered = result.Watch(r.registered, sw, name, a.Unit, r.lab.Fabric.Now().Nanoseconds(), a.Values)
 			}
 		}
 	}
@@ -394,23 +395,28 @@ func (r *runner) watch(ctx context.Context) error {
 // tables are registers of one cell.
 func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result.Register, error) {
 	var all []result.Register
-	for _, s := range r.lab.Control.Sessions() {
+	for _, id := range r.c.net.Switches() {
+		sw := r.c.net.Nodes[id].Name
 		for _, m := range prog.Manifest.Registers {
-			a, err := r.lab.Register(ctx, s, m.Name)
+			a, err := r.lab.Register(ctx, id, m.Name)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, result.Register{
-				Switch: s.Name(), Name: a.Name, TNS: r.lab.Fabric.Now().Nanoseconds(), Unit: m.Unit, Index: indexText(a.Index), Values: a.Values,
+				Switch: sw, Name: a.Name, TNS: r.lab.Fabric.Now().Nanoseconds(), Unit: m.Unit, Index: indexText(a.Index), Values: a.Values,
 			})
 		}
 		for _, m := range prog.Manifest.Counters {
-			n, err := s.ReadTableCounter(ctx, m.Table, m.Action)
+			control, err := r.lab.Control(ctx)
+			if err != nil {
+				return nil, err
+			}
+			n, err := control.Session(sw).ReadTableCounter(ctx, m.Table, m.Action)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, result.Register{
-				Switch: s.Name(), Name: m.Name, TNS: r.lab.Fabric.Now().Nanoseconds(), Unit: m.Unit, Index: "one:1", Values: []uint64{n},
+				Switch: sw, Name: m.Name, TNS: r.lab.Fabric.Now().Nanoseconds(), Unit: m.Unit, Index: "one:1", Values: []uint64{n},
 			})
 		}
 	}

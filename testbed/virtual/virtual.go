@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package virtual runs a whole network in one process and virtual time: hosts
-// and links of package fabric, a softswitch with a P4Runtime server on loopback
-// for every switch, which starts with the program, and the controller that writes
-// the entries, as on a real network.
+// and links of package fabric, and a softswitch for every switch, which starts with
+// the program and the entries that a controller would write. Control serves P4Runtime
+// on loopback and has a session for every switch, as on a real network.
 package virtual
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/controlplane/register"
 	"github.com/pauseless/pauseless/controlplane/schema"
@@ -56,10 +62,12 @@ type Config struct {
 // must be called from one goroutine.
 type Lab struct {
 	Fabric   *fabric.Fabric
-	Control  *controlplane.Fabric
 	Hosts    roce.Config
 	cfg      Config
+	schema   *schema.Schema
 	switches []*softswitch.Switch // by node
+	p4rt     []*p4rtserver.Server // by node
+	control  *controlplane.Fabric // nil: not yet asked for
 	servers  []*grpc.Server
 }
 
@@ -70,7 +78,8 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 		return nil, err
 	}
 	cfg.Topology = &net
-	l := &Lab{cfg: cfg, Hosts: cfg.Hosts, switches: make([]*softswitch.Switch, len(cfg.Topology.Nodes))}
+	nodes := len(cfg.Topology.Nodes)
+	l := &Lab{cfg: cfg, Hosts: cfg.Hosts, switches: make([]*softswitch.Switch, nodes), p4rt: make([]*p4rtserver.Server, nodes)}
 	defer func() {
 		if err != nil {
 			l.Close()
@@ -83,28 +92,67 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	targets, err := l.serve()
-	if err != nil {
-		return nil, err
-	}
-	// The switches answer only while virtual time stands still, so that a probe
-	// in between would fail. The timeout is long because only this machine's
-	// load delays an answer.
-	l.Control, err = controlplane.Open(ctx, targets, controlplane.Options{Event: cfg.Event, Probe: -1, Timeout: 10 * time.Minute})
-	if err != nil {
-		return nil, err
-	}
-	return l, l.apply(ctx, cfg.Topology, intent.Options{Paths: cfg.Paths, Scale: cfg.Scale, Partial: cfg.Topology.Planes > 1})
+	return l, l.load(ctx)
 }
 
-// apply makes the desired state of every switch the program, and the entries that
-// follow from a topology.
-func (l *Lab) apply(ctx context.Context, t *topo.Topology, o intent.Options) error {
-	plan, err := intent.New(t, l.cfg.Program.Manifest, l.cfg.Program.P4Info, o)
+// plan returns the plan of the entries that follow from a topology.
+func (l *Lab) plan(t *topo.Topology, partial bool) (*intent.Plan, error) {
+	return intent.New(t, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{Paths: l.cfg.Paths, Scale: l.cfg.Scale, Partial: partial})
+}
+
+// load makes the switches start with the program and their entries, like
+// simple_switch_grpc with both on its command line: a connection for each of
+// thousands of switches would take most of the time and much of the memory of a start.
+func (l *Lab) load(ctx context.Context) error {
+	plan, err := l.plan(l.cfg.Topology, l.cfg.Topology.Planes > 1)
 	if err != nil {
 		return err
 	}
-	return l.Control.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
+	p := l.cfg.Program.Pipeline()
+	if l.schema, err = schema.New(p.P4Info); err != nil {
+		return err
+	}
+	config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
+	ids := l.cfg.Topology.Switches()
+	errs := make([]error, len(ids))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(ids)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(ids) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				errs[i] = l.preload(ids[i], config, plan)
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(ctx.Err(), errors.Join(errs...))
+}
+
+func (l *Lab) preload(id int, config *p4v1.ForwardingPipelineConfig, plan *intent.Plan) error {
+	entities, err := plan.Switch(id)
+	if err != nil {
+		return err
+	}
+	l.p4rt[id] = p4rtserver.New(l.switches[id], p4rtserver.Options{})
+	if err := l.p4rt[id].Preload(config, diff.First(entities)); err != nil {
+		return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
+	}
+	return nil
+}
+
+// Reroute writes the entries that follow from the topology without some of its links.
+// Leaves that no path leads to any more have no route.
+func (l *Lab) Reroute(ctx context.Context, without []int) error {
+	t := l.cfg.Topology.Without(without)
+	plan, err := l.plan(t, true)
+	if err != nil {
+		return err
+	}
+	control, err := l.Control(ctx)
+	if err != nil {
+		return err
+	}
+	return control.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
 		entities, err := plan.Switch(t.NodeByName(s.Name()).ID)
 		if err != nil {
 			return err
@@ -114,21 +162,28 @@ func (l *Lab) apply(ctx context.Context, t *topo.Topology, o intent.Options) err
 	})
 }
 
-// Reroute writes the entries that follow from the topology without some of its links.
-// Leaves that no path leads to any more have no route.
-func (l *Lab) Reroute(ctx context.Context, without []int) error {
-	return l.apply(ctx, l.cfg.Topology.Without(without), intent.Options{Paths: l.cfg.Paths, Partial: true, Scale: l.cfg.Scale})
+// Control returns the controller of the network. The first call starts it, and
+// connects it to all switches.
+func (l *Lab) Control(ctx context.Context) (*controlplane.Fabric, error) {
+	if l.control != nil {
+		return l.control, nil
+	}
+	targets, err := l.serve()
+	if err != nil {
+		return nil, err
+	}
+	// The switches answer only while virtual time stands still, so that a probe
+	// in between would fail. The timeout is long because only this machine's
+	// load delays an answer.
+	l.control, err = controlplane.Open(ctx, targets, controlplane.Options{Event: l.cfg.Event, Probe: -1, Timeout: 10 * time.Minute})
+	return l.control, err
 }
 
-// serve starts a P4Runtime server for every switch on a free loopback port. The
-// switches start with the program, like simple_switch_grpc with one on its command
-// line, so that its bytes need not pass through a connection to each of them.
+// serve starts a P4Runtime server for every switch on a free loopback port.
 func (l *Lab) serve() ([]controlplane.Target, error) {
 	var targets []controlplane.Target
-	p := l.cfg.Program.Pipeline()
-	config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
-	for id, sw := range l.switches {
-		if sw == nil {
+	for id, srv := range l.p4rt {
+		if srv == nil {
 			continue
 		}
 		n := &l.cfg.Topology.Nodes[id]
@@ -137,10 +192,6 @@ func (l *Lab) serve() ([]controlplane.Target, error) {
 			return nil, fmt.Errorf("switch %s: no port on loopback for its P4Runtime server: %w", n.Name, err)
 		}
 		server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
-		srv := p4rtserver.New(sw, p4rtserver.Options{})
-		if err := srv.Preload(config, nil); err != nil {
-			return nil, fmt.Errorf("switch %s: %w", n.Name, err)
-		}
 		srv.Register(server)
 		l.servers = append(l.servers, server)
 		go server.Serve(lis) // returns when Close stops the server
@@ -155,8 +206,8 @@ const maxMessage = 64 << 20
 // Close stops the network.
 func (l *Lab) Close() error {
 	var err error
-	if l.Control != nil {
-		err = l.Control.Close()
+	if l.control != nil {
+		err = l.control.Close()
 	}
 	for _, s := range l.servers {
 		s.Stop()
@@ -167,19 +218,15 @@ func (l *Lab) Close() error {
 // Switch returns the switch of a node, or nil for a host.
 func (l *Lab) Switch(node int) *softswitch.Switch { return l.switches[node] }
 
-// Register reads a register array of a session's switch by its name, as
+// Register reads a register array of a node's switch by its name, as
 // Session.ReadRegister does, but from the switch's memory: over P4Runtime a million
 // cells take more than a second.
-func (l *Lab) Register(ctx context.Context, s *controlplane.Session, name string) (register.Array, error) {
-	sch, err := s.LoadSchema(ctx)
+func (l *Lab) Register(ctx context.Context, node int, name string) (register.Array, error) {
+	r, err := l.schema.Register(name)
 	if err != nil {
-		return register.Array{}, err
+		return register.Array{}, fmt.Errorf("%s: %w", l.cfg.Topology.Nodes[node].Name, err)
 	}
-	r, err := sch.Register(name)
-	if err != nil {
-		return register.Array{}, fmt.Errorf("%s: %w", s.Name(), err)
-	}
-	return register.Read(ctx, memory{l.switches[l.cfg.Topology.NodeByName(s.Name()).ID]}, r)
+	return register.Read(ctx, memory{l.switches[node]}, r)
 }
 
 // memory reads registers from a switch's memory.

@@ -8,8 +8,10 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -122,6 +124,56 @@ func TestPausesOfHostsOnly(t *testing.T) {
 	}
 }
 
+// Switches start with what a controller would write: it finds nothing to change.
+func TestStartsAsAControllerWants(t *testing.T) {
+	net, err := topo.Parse("t.yaml", []byte("leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}\nswitch: {buffer: 9MB, pfc: {alpha: 0.5}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := 0
+	for _, name := range gen.Names() {
+		for _, target := range []string{program.V1Model, program.TNA} {
+			p, err := program.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program.Fit(p, net)
+			prog, err := program.BuildFor(p, target)
+			if err != nil {
+				continue // not every program is for Tofino
+			}
+			l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
+			if err != nil {
+				t.Errorf("%s on %s: %v", name, target, err)
+				continue
+			}
+			defer l.Close()
+			plan, err := l.plan(net, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			control, err := l.Control(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range control.Sessions() {
+				entities, err := plan.Switch(net.NodeByName(s.Name()).ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				change, err := s.Plan(t.Context(), controlplane.Desired{Pipeline: prog.Pipeline(), Entities: entities})
+				if err != nil || !change.Empty() {
+					t.Errorf("%s on %s: a controller of %s wants: %v, %v", name, target, s.Name(), change, err)
+				}
+			}
+			started++
+		}
+	}
+	if started < 60 {
+		t.Errorf("only %d programs were started", started)
+	}
+}
+
 // Registers have the same values in a switch's memory and over P4Runtime, for every
 // program, also those with cells of two members.
 func TestRegistersInMemory(t *testing.T) {
@@ -149,9 +201,13 @@ func TestRegistersInMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			s := l.Control.Session("l1")
+			control, err := l.Control(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, l1 := control.Session("l1"), net.NodeByName("l1").ID
 			rng := rand.New(rand.NewPCG(1, 2))
-			for _, r := range l.switches[net.NodeByName("l1").ID].State().Registers {
+			for _, r := range l.switches[l1].State().Registers {
 				for i := range r.Info.Size {
 					cell := r.Cell(i)
 					for k := range cell {
@@ -161,7 +217,7 @@ func TestRegistersInMemory(t *testing.T) {
 				}
 			}
 			for _, m := range prog.Manifest.Registers {
-				got, err := l.Register(t.Context(), s, m.Name)
+				got, err := l.Register(t.Context(), l1, m.Name)
 				if err != nil {
 					t.Fatal(err)
 				}

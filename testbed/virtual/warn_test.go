@@ -134,6 +134,10 @@ func TestProgramCountsTheBuffer(t *testing.T) {
 	for name, pfc := range dynamicThresholds {
 		t.Run(name, func(t *testing.T) {
 			net, l := incast(t, pfc, func(*topo.Topology) func(*topo.Node) fabric.Tap { return nil })
+			control, err := l.Control(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			most := int64(0)
 			for at := 40 * vtime.Microsecond; ; at += 40 * vtime.Microsecond {
 				done := l.Fabric.Done()
@@ -143,7 +147,7 @@ func TestProgramCountsTheBuffer(t *testing.T) {
 				if err := l.Fabric.RunUntil(t.Context(), at); err != nil {
 					t.Fatal(err)
 				}
-				for _, s := range l.Control.Sessions() {
+				for _, s := range control.Sessions() {
 					node := net.NodeByName(s.Name())
 					a, err := s.ReadRegister(t.Context(), "buffer_used")
 					if err != nil {
