@@ -93,7 +93,7 @@ type onTarget struct {
 	Limits []limit `yaml:"limits"`
 	// Ingress applies controls in stages: "choose Nearest". On TNA, a control of
 	// stage choose is applied to a packet with several paths, once; with "always"
-	// behind it, to any packet on each pass.
+	// after it, to any packet on each pass.
 	Ingress []step `yaml:"ingress"`
 	// Egress does the same in egress.
 	Egress []step `yaml:"egress"`

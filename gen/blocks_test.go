@@ -29,7 +29,9 @@ func TestBlocksAreDocumented(t *testing.T) {
 
 # Blocks, for authors of schemes
 
-[own-scheme.md](own-scheme.md) is the tutorial. This page lists what the folder of a scheme can contain and use. The tables, registers and parameters of all blocks are in [schemes/reference.md](schemes/reference.md).
+[own-scheme.md](own-scheme.md) is the tutorial, [authors.md](schemes/authors.md) explains annotations and models.
+This page lists what the folder of a scheme can contain and use.
+The tables, registers and parameters of all blocks are in [schemes/reference.md](schemes/reference.md).
 
 ## Keys of block.yaml
 `)
@@ -46,7 +48,7 @@ func TestBlocksAreDocumented(t *testing.T) {
 		b.WriteString("\n| key | |\n|---|---|\n" + keys(t, "block.go", x.typ))
 	}
 	b.WriteString(`
-A condition is ` + "`if NEED` or `unless NEED`" + ` behind a need or a step: ` + "`report_late if report.late`, `depart Depth unless depth.first`" + `.
+A condition is ` + "`if NEED` or `unless NEED`" + ` after a need or a step: ` + "`report_late if report.late`, `depart Depth unless depth.first`" + `.
 
 ## Formulas
 
@@ -220,7 +222,7 @@ func writeBlock(b *strings.Builder, of *block) {
 	fields := make(map[string]field)
 	for _, file := range []string{"common", "v1model", "tna"} {
 		for _, m := range sectionOf.FindAllStringSubmatch(of.files[file+".p4.tmpl"], -1) {
-			on := map[string]string{"common": "both", "v1model": "v1model", "tna": "TNA"}[file]
+			on := map[string]string{"common": "both targets", "v1model": "v1model", "tna": "TNA"}[file]
 			if m[1] == "egress_metadata" {
 				on += " egress"
 			}
@@ -228,10 +230,13 @@ func writeBlock(b *strings.Builder, of *block) {
 				means := inBraces.ReplaceAllString(choiceOf.ReplaceAllString(strings.TrimSpace(f[3]), "$1 or $2"), "")
 				old, known := fields[f[2]]
 				switch {
-				case known && slices.Contains(strings.Split(old.on, ", "), on): // in both branches of a condition
+				case known && (slices.Contains(strings.Split(old.on, ", "), on) || old.on == "both targets" && !strings.Contains(on, "egress")): // in both branches of a condition
 					on = old.on
 				case known:
 					on = old.on + ", " + on
+					if on == "v1model, TNA" {
+						on = "both targets"
+					}
 				}
 				fields[f[2]] = field{on, cmp.Or(old.means, means)}
 			}

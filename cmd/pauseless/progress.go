@@ -95,7 +95,7 @@ func (b *progressBar) end() {
 	if b.terminal && b.drawn {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
-	fmt.Fprintf(b.w, "%s: %d of %d flows in %.2f ms of virtual time, %.1f s, %s switch traversals, %s/s\n", b.label,
+	fmt.Fprintf(b.w, "%s: %d of %d flows in %.2f ms of virtual time, %.1f s, %s packet-hops, %s/s\n", b.label,
 		b.last.FlowsDone, b.last.Flows, b.last.Now.Seconds()*1000, time.Since(b.begun).Seconds(), count(float64(b.last.Hops)), count(b.rate()))
 }
 

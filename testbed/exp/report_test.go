@@ -77,17 +77,17 @@ func TestReportsOpenInTheBrowser(t *testing.T) {
 	}
 }
 
-// README's scenario, as a user types it.
-func TestTheReportOfTheScenarioInREADMEOpens(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// The first tutorial's scenario, as a user types it.
+func TestTheReportOfTheFirstScenarioOpens(t *testing.T) {
+	tutorial, err := os.ReadFile("../../docs/tutorials/first-simulation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?m)(?:^    .*\n)*    profiles: .*\n(?:    .*\n)*`).Find(readme)
+	m := regexp.MustCompile(`(?s)cat > first.yaml <<END\n(.*?)END\n`).FindSubmatch(tutorial)
 	if m == nil {
-		t.Fatal("README.md has no scenario")
+		t.Fatal("the tutorial has no scenario")
 	}
-	s, err := scenario.Parse("incast.yaml", regexp.MustCompile(`(?m)^    `).ReplaceAll(m, nil))
+	s, err := scenario.Parse("first.yaml", m[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +97,11 @@ func TestTheReportOfTheScenarioInREADMEOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := report.Write(&b, report.Options{Title: "README"}, report.Source{Runs: all}); err != nil {
+	if err := report.Write(&b, report.Options{Title: "first"}, report.Source{Runs: all}); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	open(t, webtest.Open(t, blank(t, dir), 1200, 900), dir, "readme", b.Bytes())
+	open(t, webtest.Open(t, blank(t, dir), 1200, 900), dir, "first", b.Bytes())
 }
 
 // blank returns a page that is ready at once.

@@ -35,10 +35,10 @@ var kinds = []struct {
 }{
 	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
-	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`. [Experiments](experiment.md) and what [real switches](live.md) carry are scenarios, too.",
+	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`. [Experiments](experiment.md) and [runs on real switches](live.md) are scenarios as well.",
 		newScenario(), readScenario, "../exp/*.yaml", nil},
 	{"experiment", "Experiments", "An experiment is a scenario with a question: `pauseless exp run FILE.yaml`. Its `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
-		"and its `claims` get verdicts. The other keys are those of a [scenario](scenario.md); [docs/experiments.md](../experiments.md) says how to use them.",
+		"and its `claims` get verdicts. The other keys are those of a [scenario](scenario.md); [experiments.md](../experiments.md) shows how to use them.",
 		newScenario(), readScenario, "../exp/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
 	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in. " +
 		"The other keys are those of a [scenario](scenario.md). Times, rates and delays are slowed down by one number, which is printed.",
@@ -256,16 +256,32 @@ func (f field) limits() string {
 	return strings.TrimSpace(low + " – " + f.up)
 }
 
+// meaning returns a comment without the key that it begins with, which the row names.
+func meaning(key, doc string) string {
+	for _, verb := range []string{" is ", " are "} {
+		if rest, ok := strings.CutPrefix(doc, "`"+key+"`"+verb); ok && rest != "" {
+			return strings.ToUpper(rest[:1]) + rest[1:]
+		}
+	}
+	return doc
+}
+
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 func section(b *strings.Builder, name string, fields []field, deep bool) {
 	fmt.Fprintf(b, "\n## %s\n\n| key | value | from – to | default | meaning |\n|---|---|---|---|---|\n", name)
+	shared := make(map[string]string)
 	for _, f := range fields {
 		def := f.fallback
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", f.key, f.value.text, f.limits(), def, cell(f.doc))
+		means := meaning(f.key, f.doc)
+		if before, told := shared[f.doc]; told && strings.HasPrefix(f.doc, "`") { // one comment for several keys
+			means = "See `" + before + "`."
+		}
+		shared[f.doc] = f.key
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", f.key, f.value.text, f.limits(), def, cell(means))
 	}
 	if !deep {
 		return // the page of scenarios has the rest
