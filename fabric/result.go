@@ -19,7 +19,7 @@ type Results struct {
 	Ports  []PortResult // of all nodes, by node and port
 	Pauses []PauseEvent // by time, node and port
 	// Reordering, over all flows.
-	OutOfOrder uint64         // packets that were not the next in their flow
+	OutOfOrder uint64         // early packets: their PSN was above the expected one
 	Degree     roce.Histogram // distance to the expected packet, in packets
 	Timeouts   uint64         // of senders
 	CNPs       uint64         // sent by the receivers

@@ -170,6 +170,9 @@ func TestNamesInSchemeDocumentsExist(t *testing.T) {
 	}
 	files = append(files, pages...)
 	for _, file := range files {
+		if filepath.Base(file) == "authors.md" { // names of templates, not of programs
+			continue
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -89,3 +89,45 @@ func TestTextsUsePlainWords(t *testing.T) {
 		t.Errorf("only %d files were read", seen)
 	}
 }
+
+// The messages that docs/controller.md shows for failures are printed: each part
+// between numbers and names is in a string of package controlplane.
+func TestDocumentedErrorsArePrinted(t *testing.T) {
+	page, err := os.ReadFile("../../docs/controller.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(page), "## Failures")
+	if !ok {
+		t.Fatal("docs/controller.md has no section of failures")
+	}
+	var source strings.Builder
+	files, err := filepath.Glob("../../controlplane/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err != nil {
+			t.Fatal(err)
+		} else if !strings.HasSuffix(f, "_test.go") {
+			source.Write(text)
+		}
+	}
+	seen := 0
+	for _, row := range regexp.MustCompile(`(?m)^\|[^|]+\|([^|]+)\|[^|]+\|$`).FindAllStringSubmatch(table, -1) {
+		for _, message := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			for _, part := range regexp.MustCompile(`[;:,] | our\b|digest lists |…|[\w.]*\d[\w:.]*|neighbour|connection refused|error reading from server: EOF`).Split(message[1], -1) {
+				if part = strings.Trim(part, " ;:,"); len(part) < 10 {
+					continue
+				}
+				seen++
+				if !strings.Contains(source.String(), part) {
+					t.Errorf("docs/controller.md shows %q, which package controlplane does not print: %q", message[1], part)
+				}
+			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d parts of messages were compared", seen)
+	}
+}
