@@ -49,8 +49,11 @@ v1model.p4 and tna.p4 are built in; files found by -I take precedence.
 P4Info is written as text, or in binary to a file whose name ends in .bin or .pb.
 Controllers with older stubs refuse its newer fields: --p4info-version 1.3 leaves
 them out, for p4runtime-go-client and p4runtime-shell for example.
-"--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.`,
-		Example: `  pauseless compile ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
+"--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.
+
+The exit code is 1 if the program has errors; warnings do not change it.`,
+		Example: `  pauseless compile ecmp.p4        # check only
+  pauseless compile ecmp.p4 -o ecmp.json --p4info ecmp.p4info.txtpb
   pauseless compile ecmp.p4 -I include -D PORTS=32
   pauseless compile ecmp.p4 --p4info old.p4info.txtpb --p4info-version 1.3
   pauseless compile ecmp.p4 --print ir

@@ -30,7 +30,9 @@ in their desired state. The network runs slower than the topology, by a factor
 that is printed.
 
 A topology is a file as in docs/reference/topology.md, the network of a scenario,
-a p4app.json of p4-utils or a topology.json of p4lang's tutorials.`,
+a p4app.json of p4-utils or a topology.json of p4lang's tutorials.
+
+Every command needs root, except list and mininet --script.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo ip netns exec fabric-h1 ping 10.0.1.1
   sudo pauseless deploy netns --down fabric

@@ -59,6 +59,7 @@ code is 3 if measured flows are left: the time was over, or they cannot proceed.
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --explain --lost -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
+  pauseless fabric run scenario.yaml --trace run.json   # for ui.perfetto.dev
   pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps
   pauseless fabric run --topology leaf_spine.topo --flows ring.cm --profile rps
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,

@@ -27,8 +27,9 @@ func newSTFCmd() *cobra.Command {
 		Long: `Run a packet test: table entries, packets to send and packets to expect, in the
 format of p4c's tests.
 
-The program is P4_16, which is compiled, or BMv2 JSON. The switch is ours, or
-simple_switch of p4lang/behavioral-model.`,
+The program is P4_16, which is compiled, or BMv2 JSON. The switch is that of
+pauseless switch, or simple_switch of p4lang/behavioral-model. The exit code is 0
+if the test passes, otherwise 1.`,
 		Example: `  pauseless stf router.p4 router.stf
   pauseless stf router.json router.stf --trace
   pauseless stf router.json router.stf --target bmv2 --bmv2 /usr/local/bin`,

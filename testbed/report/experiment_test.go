@@ -76,7 +76,7 @@ func TestManyClaimsAreSummedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"Of 8 verdicts on 2 claims 4 hold, 4 are refuted, 0 are undecided.", "the paper says −50.0 %", "All verdicts as sentences"} {
+	for _, want := range []string{"Of 8 verdicts on 2 claims 4 hold, 4 are not supported, 0 are undecided.", "the paper says −50.0 %", "All verdicts as sentences"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -57,7 +57,7 @@ func onScale(change float64) float64 {
 
 // verdictWords has the verb for one claim with a verdict, and for several.
 var verdictWords = map[string][2]string{
-	result.Holds: {"holds", "hold"}, result.Refuted: {"is refuted", "are refuted"}, result.Inconclusive: {"is undecided", "are undecided"},
+	result.Holds: {"holds", "hold"}, result.Refuted: {"is not supported", "are not supported"}, result.Inconclusive: {"is undecided", "are undecided"},
 	result.NotTested: {"is not tested", "are not tested"}, result.Idle: {"compares with a scheme that did nothing", "compare with a scheme that did nothing"},
 }
 
