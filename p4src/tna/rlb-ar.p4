@@ -27,9 +27,6 @@ const bit<8> INTERNAL_FEEDBACK = 1;
 const bit<8> INTERNAL_MESSAGE = 2;
 const bit<8> INTERNAL_RECIRCULATED = 3;
 const bit<8> KIND_WARNING = 1;
-const bit<8> PROTOCOL_UDP = 17;
-const bit<8> PROTOCOL_TCP = 6;
-
 const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
 const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 const time_t FORGET = 10000000; // a queue without arrivals for this time counts as empty
@@ -136,16 +133,9 @@ header feedback_t {
     bit<32>         departed; // negative sum of its bytes that have left since the last copy
 }
 
-// The lowest band known, and its path plus one.
+// The lowest band known, and its path.
 struct best_path_t {
     bit<32> band;
-    bit<32> path;
-}
-
-// The path furthest above the best one, plus one, and by how many bands it is
-// above.
-struct worst_path_t {
-    bit<32> above;
     bit<32> path;
 }
 
@@ -223,25 +213,14 @@ struct metadata_t {
     // neighbour
     path_t  by_path;      // path that a message arrived on
     bit<16> relay;        // multicast group of the switches that it is relayed to
-    // l4
-    bit<32> l4_ports;     // source and destination
     // share
     bit<8>  last;         // last_path in 8 bits
     bit<8>  share;        // selects the path: a hash or random number
     // length
     bit<16> length;       // of the IP packet
-    // hash
-    bit<32> flow_hash;    // of the five-tuple
-    bit<8>  hash_shift;   // which of its bits choose the path: not those that the lower tier uses
     // ar
-    bit<8>  drawn;        // random path
-    bit<32> band;         // of its queue or of the reported queue, 0 to 7
-    bit<32> best_band;    // band of the best path
-    bit<32> above;        // bands that the reported path is above the best one
-    bit<32> candidate;    // path with this band, plus one
-    bit<8>  best;         // path with the lowest band, plus one
-    bit<8>  worst;        // path that flows leave, plus one; 0 for none
-    bit<8>  chosen;       // path of the packet, plus one
+    bit<8>  drawn;        // random path, or the reported one
+    bit<32> band;         // of its queue or of the reported queue
     // fabric
     bit<8>  hop;          // HOP_HOST, HOP_CHOICE, HOP_OTHER, or 0 without a route
     // rlb
@@ -288,7 +267,7 @@ struct egress_metadata_t {
     bit<32> dice;
 }
 
-@pa_container_size("ingress", "meta.best", 8)
+@pa_container_size("ingress", "meta.to_all", 8)
 @pa_container_size("ingress", "hdr.bridge.leaf", 16)
 @pa_container_size("ingress", "hdr.bridge.length", 16)
 @pa_container_size("egress", "hdr.fabric.ether_type", 16)
@@ -317,20 +296,11 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.copy_kind = 0;
         meta.by_path = 0;
         meta.relay = 0;
-        meta.l4_ports = 0;
         meta.last = 0;
         meta.share = 0;
         meta.length = 0;
-        meta.flow_hash = 0;
-        meta.hash_shift = 0;
         meta.drawn = 0;
         meta.band = 0;
-        meta.best_band = 0;
-        meta.above = 0;
-        meta.candidate = 0;
-        meta.best = 0;
-        meta.worst = 0;
-        meta.chosen = 0;
         meta.hop = 0;
         meta.amount = 0;
         meta.qlen = 0;
@@ -420,15 +390,6 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.dst_addr = hdr.ipv4.dst_addr;
         meta.length = hdr.ipv4.total_len;
         meta.amount = 16w0 ++ hdr.ipv4.total_len;
-        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
-            (5, 0, PROTOCOL_UDP): parse_l4;
-            (5, 0, PROTOCOL_TCP): parse_l4;
-            default: accept;
-        }
-    }
-
-    state parse_l4 {
-        meta.l4_ports = packet.lookahead<bit<32>>();
         transition accept;
     }
 
@@ -565,13 +526,11 @@ control Route(inout headers_t hdr,
     }
 
     @name(".to_leaf")
-    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path, bit<8> hash_shift) {
+    action to_leaf(leaf_t leaf, port_t first_port, path_t last_path) {
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hop = HOP_CHOICE;
-        meta.hash_shift = hash_shift;
-        meta.last = (bit<8>) last_path;
     }
 
     @name(".route") @kind("routes")
@@ -648,20 +607,9 @@ control Neighbour(inout headers_t hdr,
     }
 } // control Neighbour
 
-control FlowHash(inout headers_t hdr, inout metadata_t meta) {
-    Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
-
-    apply {
-        if (hdr.ipv4.isValid()) {
-            meta.flow_hash = crc.get({ hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, meta.l4_ports });
-        }
-    }
-} // control FlowHash
-
-// Reports of egress queues update the best and the worst path, for each number
-// of paths and each class. Each packet also reads the band of a random path,
-// which may be better than the best one. A flow keeps its path until that is
-// the worst path and worse than the best one. Then it takes the best path.
+// Reports of egress queues update the best path, for each number of paths and
+// each class. Each packet takes the better one of a random path and the best
+// path.
 control Ar(inout headers_t hdr, inout metadata_t meta) {
     @name(".ar_band") @index("path,priority:8") @unit("band")
     @brief("band of a path's egress queue, as last reported")
@@ -678,68 +626,26 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     };
 
     @name(".ar_best") @index("path,priority:8") @unit("band")
-    @brief("by last path: band of the best path, and that path plus one")
-    Register<best_path_t, bit<6>>(64, { 0, 1 }) ar_best;
-    RegisterAction<best_path_t, bit<6>, bit<32>>(ar_best) better = {
-        void apply(inout best_path_t best, out bit<32> band) {
-            if (meta.band <= best.band || best.path == meta.candidate) {
+    @brief("by last path: band of the best path, and that path")
+    Register<best_path_t, bit<6>>(64) ar_best;
+    RegisterAction<best_path_t, bit<6>, port_t>(ar_best) better = {
+        void apply(inout best_path_t best, out port_t path) {
+            if (meta.band <= best.band || best.path == (bit<32>) meta.drawn) {
                 best.band = meta.band;
-                best.path = meta.candidate;
+                best.path = (bit<32>) meta.drawn;
             }
-            band = best.band;
-        }
-    };
-    RegisterAction<best_path_t, bit<6>, bit<8>>(ar_best) best_or_drawn = {
-        void apply(inout best_path_t best, out bit<8> path) {
-            if (meta.band <= best.band || best.path == meta.candidate) {
-                best.band = meta.band;
-                best.path = meta.candidate;
-            }
-            path = best.path[7:0];
-        }
-    };
-
-    @name(".ar_worst") @index("path,priority:8") @unit("band")
-    @brief("by last path: number of bands that the worst path was above the best one, and that path plus one")
-    Register<worst_path_t, bit<6>>(64) ar_worst;
-    RegisterAction<worst_path_t, bit<6>, bit<8>>(ar_worst) worse = {
-        void apply(inout worst_path_t worst) {
-            if (meta.above >= worst.above || worst.path == meta.candidate) {
-                worst.above = meta.above;
-                worst.path = meta.candidate;
-            }
-        }
-    };
-    RegisterAction<worst_path_t, bit<6>, bit<8>>(ar_worst) look_worst = {
-        void apply(inout worst_path_t worst, out bit<8> path) {
-            path = 0;
-            if (worst.above != 0) {
-                path = worst.path[7:0];
-            }
-        }
-    };
-
-    @name(".ar_path") @index("flow") @unit("path")
-    @brief("path of a flow, plus one")
-    Register<bit<8>, bit<12>>(4096, 0) ar_path;
-    RegisterAction<bit<8>, bit<12>, bit<8>>(ar_path) stay_or_leave = {
-        void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path == meta.worst) {
-                path = meta.best;
-            }
-            now_path = path;
+            path = best.path[8:0];
         }
     };
 
     @name(".pick_path_is")
-    action pick_path_is(bit<8> path, bit<32> plus_one) {
+    action pick_path_is(bit<8> path) {
         meta.drawn = path;
-        meta.candidate = plus_one;
     }
 
     @name(".pick_path") @kind("enumeration")
     @brief("path for each of the 256 values of a hash or random number, by number of paths")
-    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_path_is(path, path + 1) for last in 1 .. paths - 1, path in 0 .. last")
+    @fill("(last, ceil(256 * path / (last + 1)) .. ceil(256 * (path + 1) / (last + 1)) - 1) : pick_path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
     table pick_path {
         key = {
             meta.last_path : exact @name("last_path");
@@ -752,42 +658,18 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
 
     // The width of a band is a power of two here.
     @name(".set_ar") @noWarn("unused")
-    action set_ar(@value("ceil(pow(2, 32) / bytes(ar.band))") bit<32> bands) {
-        meta.band = hdr.feedback.qlen >> 14;
+    action set_ar(
+        @value("cond(ar.band > 0, ceil(pow(2, 32) / max(ar.band, 1)), pow(2, 32))") bit<33> bands,
+        @value("cond(ar.band > 0, 7, pow(2, 32) - 2)") bit<32> last_band) {
+        meta.band = hdr.feedback.qlen >> 0;
     }
 
     @name(".ar") @kind("settings")
-    @brief("bands per byte of queue length, in 2^-32")
+    @brief("bands per byte of queue length, in 2^-32, and the last band")
     table ar {
         actions = { set_ar; }
-        default_action = set_ar(268436);
+        default_action = set_ar(4294967296, 4294967294);
         size = 1;
-    }
-
-    action longest_band() {
-        meta.band = min(meta.band, 7);
-    }
-
-    @name(".candidate_is")
-    action candidate_is(bit<32> plus_one) {
-        meta.candidate = plus_one;
-    }
-
-    @name(".reported_path") @kind("enumeration")
-    @brief("path of a report, plus one")
-    @fill("(1, path) : candidate_is(path + 1) for path in 0 .. paths - 1")
-    table reported_path {
-        key = {
-            hdr.feedback.isValid() : exact @name("feedback");
-            meta.drawn : exact @name("path");
-        }
-        actions = { candidate_is; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 8;
-    }
-
-    action compare() {
-        meta.above = meta.band |-| meta.best_band;
     }
 
     // The actions for a report, and for a packet with several paths.
@@ -800,23 +682,11 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action report_to_best() {
-        meta.best_band = better.execute(meta.last[2:0] ++ meta.priority);
+        better.execute(meta.last[2:0] ++ meta.priority);
     }
 
     action ask_best() {
-        meta.best = best_or_drawn.execute(meta.last[2:0] ++ meta.priority);
-    }
-
-    action report_to_worst() {
-        worse.execute(meta.last[2:0] ++ meta.priority);
-    }
-
-    action ask_worst() {
-        meta.worst = look_worst.execute(meta.last[2:0] ++ meta.priority);
-    }
-
-    action stay() {
-        meta.chosen = stay_or_leave.execute(meta.flow_hash[11:0]);
+        meta.step = better.execute(meta.last[2:0] ++ meta.priority);
     }
 
     table band_of_path {
@@ -851,87 +721,29 @@ control Ar(inout headers_t hdr, inout metadata_t meta) {
         size = 4;
     }
 
-    table worst_path {
-        key = {
-            hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.hop : ternary @name("hop");
-            meta.hop : ternary @name("next_hop");
-            meta.passes : ternary @name("passes");
-        }
-        actions = { report_to_worst; ask_worst; NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (true, HOP_CHOICE, _, _) : report_to_worst();
-            (false, _, HOP_CHOICE, 0) : ask_worst();
-        }
-        size = 4;
-    }
-
-    table flow {
-        key = {
-            hdr.feedback.isValid() : ternary @name("feedback");
-            hdr.feedback.hop : ternary @name("hop");
-            meta.hop : ternary @name("next_hop");
-            meta.passes : ternary @name("passes");
-        }
-        actions = { stay; NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (true, HOP_CHOICE, _, _) : NoAction();
-            (false, _, HOP_CHOICE, 0) : stay();
-        }
-        size = 4;
-    }
-
-    @name(".path_is")
-    action path_is(path_t path) {
-        meta.path = path;
-        meta.step = (port_t) path;
-    }
-
-    @name(".path_of_flow") @kind("enumeration")
-    @brief("path of a flow; a flow without a path takes the best one")
-    @fill("(last, path + 1, _) : path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
-    @fill("(last, 0, path + 1) : path_is(path) for last in 1 .. paths - 1, path in 0 .. last")
-    table path_of_flow {
-        key = {
-            meta.last_path : exact @name("last_path");
-            meta.chosen : ternary @name("chosen");
-            meta.best : ternary @name("best");
-        }
-        actions = { path_is; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 70;
-    }
-
     apply {
         ar.apply();
-        longest_band();
-        reported_path.apply();
         pick_path.apply();
         band_of_path.apply();
         best_path.apply();
-        compare();
-        worst_path.apply();
-        flow.apply();
-        path_of_flow.apply();
+        if (meta.last_path > 0 && meta.passes == 0) {
+            meta.path = meta.step[2:0];
+        }
     }
 } // control Ar
 
 // Reads the time, computes the limit for the round trip of an echo, and draws
 // all random numbers. They are here because one action takes one instruction.
-control Begin(inout headers_t hdr,
-              inout metadata_t meta,
-              in ingress_intrinsic_metadata_from_parser_t parsed) {
+control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
     Random<bit<8>>() dice;
 
     @name(".compare_paths")
     action compare_paths(@value("span(rtt + 1 * rlb.pass_time)") time_t slow) {
-        meta.now = parsed.global_tstamp[31:0];
-        meta.in_time = hdr.fabric.echo + slow;
+        meta.in_time = slow - meta.now;
     }
 
     action draw() {
+        meta.now = parsed.global_tstamp[31:0];
         meta.share = dice.get();
     }
 
@@ -944,8 +756,8 @@ control Begin(inout headers_t hdr,
     }
 
     apply {
-        Compath.apply();
         draw();
+        Compath.apply();
     }
 } // control Begin
 
@@ -1043,7 +855,7 @@ control FillBridge(inout headers_t hdr,
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         hdr.recirculated.setInvalid();
-        meta.in_time = meta.in_time - meta.now;
+        meta.in_time = meta.in_time + hdr.fabric.echo;
     }
 
     @name(".Stoprecir") @kind("settings")
@@ -1373,7 +1185,6 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
     Route() route;
     Arrive() arrive;
     Neighbour() neighbour;
-    FlowHash() flow_hash;
     Begin() begin;
     Predict() predict;
     FillBridge() fill_bridge;
@@ -1386,8 +1197,7 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
         route.apply(hdr, meta, deparser);
         arrive.apply(meta, intrinsic);
         neighbour.apply(hdr, meta, deparser);
-        flow_hash.apply(hdr, meta);
-        begin.apply(hdr, meta, parsed);
+        begin.apply(meta, parsed);
         predict.apply(meta);
         fill_bridge.apply(hdr, meta, tm);
         receive_warnings.apply(hdr, meta, deparser, tm);

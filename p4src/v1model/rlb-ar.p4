@@ -32,8 +32,6 @@ const port_t RECIRCULATION_PORT = 509;
 const bit<32> INGRESS_CLONE = 1; // standard_metadata.instance_type
 const bit<32> EGRESS_CLONE = 2;
 const bit<8> KIND_WARNING = 1;
-const bit<8> PROTOCOL_UDP = 17;
-const bit<8> PROTOCOL_TCP = 6;
 const time_t FORGET = 10000000; // a queue without arrivals for this time counts as empty
 const mask_t FIRST_PATH = 0x80;
 const path_t LAST_PATH = 7;
@@ -147,12 +145,8 @@ struct metadata_t {
     bit<16> relay;            // multicast group of the switches that it is relayed to
     // fabric
     leaf_t  own_leaf;         // leaf number of this switch
-    // l4
-    bit<32> l4_ports;         // source and destination
     // changed
     bool    ipv4_changed;     // the checksum must be updated
-    // hash
-    bit<32> flow_hash;        // of the five-tuple
     // rtt
     bool    stamp;            // this packet gets a time stamp
     bit<8>  waiting;          // path of the stamp that will be echoed, plus one; or 0
@@ -164,7 +158,9 @@ struct metadata_t {
     bit<32> queued;           // bytes of this packet that egress_qlen counts
     // ar
     @field_list(keep.recirculation)
-    bit<32> bands;            // per byte of queue length, in 2^-32
+    bit<33> bands;            // per byte of queue length, in 2^-32
+    @field_list(keep.recirculation)
+    bit<32> last_band;        // that has no upper limit
     // rlb
     @field_list(keep.recirculation)
     bit<32> calm;             // ingress_qlen below which a warning ends
@@ -210,15 +206,6 @@ parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, in
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         meta.dst_addr = hdr.ipv4.dst_addr;
-        transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
-            (5, 0, PROTOCOL_UDP): parse_l4;
-            (5, 0, PROTOCOL_TCP): parse_l4;
-            default: accept;
-        }
-    }
-
-    state parse_l4 {
-        meta.l4_ports = packet.lookahead<bit<32>>();
         transition accept;
     }
 
@@ -237,11 +224,6 @@ bit<32> queue_cell(in port_t port, in bit<3> priority) {
 // The cell of a path to a leaf.
 bit<32> path_cell(in leaf_t leaf, in path_t path) {
     return (bit<32>) (leaf ++ path);
-}
-
-// The cell of a flow. Flows whose hashes end alike share it.
-bit<32> flow_cell(in bit<32> flow_hash) {
-    return (bit<32>) flow_hash[11:0];
 }
 
 // Bytes sent to the recirculation port so far, and those that have returned.
@@ -298,11 +280,6 @@ register<bit<32>>(512) ingress_qlen;
 @name(".egress_qlen") @index("port,priority:8") @unit("bytes")
 @brief("buffered bytes by egress port")
 register<bit<32>>(512) egress_qlen;
-
-// Path of each flow, plus one. Zero is a flow without a packet so far.
-@name(".ar_path") @index("flow") @unit("path")
-@brief("path of a flow, plus one")
-register<bit<8>>(4096) ar_path;
 
 // 1 if the upstream switch of a port was warned, and the warning not yet ended.
 @name(".warning_on") @index("port,priority:8") @unit("flag")
@@ -501,17 +478,6 @@ control FabricSend(inout headers_t hdr, inout metadata_t meta) {
     }
 } // control FabricSend
 
-// Hash of the fields that identify a flow.
-control FlowHash(inout headers_t hdr, inout metadata_t meta) {
-    apply {
-        if (hdr.ipv4.isValid()) {
-            hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
-                { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, hdr.ipv4.protocol, meta.l4_ports },
-                64w0x100000000);
-        }
-    }
-} // control FlowHash
-
 // Counts a packet that enters the queue of its port.
 control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
@@ -522,54 +488,54 @@ control Enqueue(inout metadata_t meta, inout standard_metadata_t standard_metada
     }
 } // control Enqueue
 
-// Chooses a path whose queue is in the lowest band: the path of the flow if it
-// is one of them, otherwise the first of them after a random path, in cyclic
-// order.
+// Each packet takes the first path after a random one, in cyclic order, whose
+// queue is in the lowest band.
 control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     path_t candidate;
-    bit<8> band;
+    bit<32> band;
 
     @name(".set_ar")
-    action set_ar(@value("ceil(pow(2, 32) / bytes(ar.band))") bit<32> bands) {
+    action set_ar(
+        @value("cond(ar.band > 0, ceil(pow(2, 32) / max(ar.band, 1)), pow(2, 32))") bit<33> bands,
+        @value("cond(ar.band > 0, 7, pow(2, 32) - 2)") bit<32> last_band) {
         meta.bands = bands;
+        meta.last_band = last_band;
     }
 
     @name(".ar") @kind("settings")
-    @brief("bands per byte of queue length, in 2^-32")
+    @brief("bands per byte of queue length, in 2^-32, and the last band")
     table ar {
         actions = { set_ar; }
-        default_action = set_ar(268436);
+        default_action = set_ar(4294967296, 4294967294);
     }
 
-    // The band of a path's queue, from 0 to 7.
+    // The band of a path's queue.
     action look_at_path() {
         bit<32> qlen;
         egress_qlen.read(qlen, queue_cell((meta.first_port + (port_t) candidate), standard_metadata.priority));
-        qlen = (bit<32>) ((bit<64>) qlen * (bit<64>) meta.bands >> 32);
-        band = qlen > 7 ? 8w7 : (bit<8>) qlen;
+        band = (bit<32>) ((bit<64>) qlen * (bit<64>) meta.bands >> 32);
+        band = band > meta.last_band ? meta.last_band : band;
     }
 
     apply {
         ar.apply();
-        bit<8> own;
-        bit<8> least = 0xff;
-        ar_path.read(own, flow_cell(meta.flow_hash));
+        bit<32> least = 0xffffffff;
         random(candidate, 0, meta.last_path);
         look_at_path();
-        if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+        if (band < least) {
             least = band;
             meta.path = candidate;
         }
         candidate = candidate == meta.last_path ? 0 : candidate + 1;
         look_at_path();
-        if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+        if (band < least) {
             least = band;
             meta.path = candidate;
         }
         candidate = candidate == meta.last_path ? 0 : candidate + 1;
         if (meta.last_path >= 2) {
             look_at_path();
-            if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+            if (band < least) {
                 least = band;
                 meta.path = candidate;
             }
@@ -577,7 +543,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
         }
         if (meta.last_path >= 3) {
             look_at_path();
-            if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+            if (band < least) {
                 least = band;
                 meta.path = candidate;
             }
@@ -585,7 +551,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
         }
         if (meta.last_path >= 4) {
             look_at_path();
-            if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+            if (band < least) {
                 least = band;
                 meta.path = candidate;
             }
@@ -593,7 +559,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
         }
         if (meta.last_path >= 5) {
             look_at_path();
-            if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+            if (band < least) {
                 least = band;
                 meta.path = candidate;
             }
@@ -601,7 +567,7 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
         }
         if (meta.last_path >= 6) {
             look_at_path();
-            if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+            if (band < least) {
                 least = band;
                 meta.path = candidate;
             }
@@ -609,14 +575,11 @@ control Ar(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
         }
         if (meta.last_path >= 7) {
             look_at_path();
-            if (band < least || (band == least && own == (bit<8>) candidate + 1)) {
+            if (band < least) {
                 least = band;
                 meta.path = candidate;
             }
             candidate = candidate == meta.last_path ? 0 : candidate + 1;
-        }
-        if (own != (bit<8>) meta.path + 1) {
-            ar_path.write(flow_cell(meta.flow_hash), (bit<8>) meta.path + 1);
         }
     }
 } // control Ar
@@ -772,14 +735,14 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
     time_t fresh_for;
 
     path_t candidate;
-    bit<8> band;
+    bit<32> band;
 
-    // The band of a path's queue, from 0 to 7.
+    // The band of a path's queue.
     action look_at_path() {
         bit<32> qlen;
         egress_qlen.read(qlen, queue_cell((meta.first_port + (port_t) candidate), standard_metadata.priority));
-        qlen = (bit<32>) ((bit<64>) qlen * (bit<64>) meta.bands >> 32);
-        band = qlen > 7 ? 8w7 : (bit<8>) qlen;
+        band = (bit<32>) ((bit<64>) qlen * (bit<64>) meta.bands >> 32);
+        band = band > meta.last_band ? meta.last_band : band;
     }
 
     @name(".skip_paths")
@@ -934,7 +897,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                 free = ~(chosen | ((FIRST_PATH - 1) >> meta.last_path));
                 if (free != 0) {
                     // The first free path in the lowest band.
-                    bit<8> least = 0xff;
+                    bit<32> least = 0xffffffff;
                     candidate = meta.path;
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
                         look_at_path();
@@ -1034,7 +997,7 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                     found = 0;
                     free = unwarned;
                     // The first free path in the lowest band.
-                    bit<8> least = 0xff;
+                    bit<32> least = 0xffffffff;
                     candidate = meta.path;
                     if ((free & (FIRST_PATH >> candidate)) != 0) {
                         look_at_path();
@@ -1144,7 +1107,6 @@ control Rlb(inout metadata_t meta, inout standard_metadata_t standard_metadata) 
                     reroutes.write((bit<32>) meta.out_port, packets + 1);
                     meta.path = other;
                     meta.out_port = meta.first_port + (port_t) other;
-                    ar_path.write(flow_cell(meta.flow_hash), (bit<8>) other + 1);
                 } else {
                     forwarded_warned.read(packets, (bit<32>) meta.out_port);
                     forwarded_warned.write((bit<32>) meta.out_port, packets + 1);
@@ -1185,7 +1147,6 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Route() route;
     FabricReceive() fabric_receive;
     Predict() predict;
-    FlowHash() flow_hash;
     Ar() ar;
     Rlb() rlb;
     ToRecirculation() to_recirculation;
@@ -1201,7 +1162,6 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta, inout standard_m
         fabric_receive.apply(hdr, meta);
         predict.apply(meta, standard_metadata);
         if (meta.last_path > 0) {
-            flow_hash.apply(hdr, meta);
             if (meta.passes == 0) {
                 ar.apply(meta, standard_metadata);
             } else {
