@@ -110,6 +110,10 @@ func New(cfg Config) (*Fabric, error) {
 		pipes: make([][2]*pipe, len(t.Links)),
 		hosts: make([]*roce.Host, len(t.Nodes)),
 	}
+	if trims := &t.Switch.Trimming; trims.Size > 0 {
+		f.hostCfg.Trimming = roce.Trimming{On: true, LastHop: trims.LastHopDSCP}
+		f.hostCfg.CC.NSCC.Trims = true
+	}
 	if err := f.wire(); err != nil {
 		return nil, err
 	}

@@ -120,6 +120,9 @@ func (e *Estimator) lone(path []*topo.Link, fl *Flow, choices [2]int) lone {
 	data, ack := e.cfg.Sizes(e.kit, &roce.Flow{Coflow: uint16(fl.Coflow), Paths: choices})
 	o := e.cfg.Overhead
 	l := lone{path, int64(e.cfg.MTU), data + o, ack + o, e.cfg.AckEvery, math.MaxInt64}
+	if e.cfg.Transport == roce.UET {
+		l.ackEvery = math.MaxInt // that of the last packet is the last one
+	}
 	for _, link := range path {
 		l.rate = min(l.rate, link.Rate)
 	}

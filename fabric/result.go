@@ -24,9 +24,12 @@ type Results struct {
 	Timeouts   uint64         // of senders
 	CNPs       uint64         // sent by the receivers
 	FastStarts uint64         // flows that began with PB-FS
-	Dropped    uint64         // frames of lossless classes dropped by switches for lack of buffer
-	Overflowed uint64         // frames of all classes dropped by switches for lack of buffer
-	Plans      []PlanResult   // in the order in which they were added
+	// Trimmed counts packets that switches have trimmed, TrimDrops those for whose rest
+	// there was no room.
+	Trimmed, TrimDrops uint64
+	Dropped            uint64       // frames of lossless classes dropped by switches for lack of buffer
+	Overflowed         uint64       // frames of all classes dropped by switches for lack of buffer
+	Plans              []PlanResult // in the order in which they were added
 }
 
 // FlowResult is the outcome of a flow.
@@ -84,6 +87,12 @@ func (f *Fabric) Results() *Results {
 			r.Dropped += d.LosslessDrops()
 			r.Overflowed += d.Overflows()
 		}
+		if d, ok := n.impl.(interface {
+			Trims() (trimmed, dropped uint64)
+		}); ok {
+			trimmed, dropped := d.Trims()
+			r.Trimmed, r.TrimDrops = r.Trimmed+trimmed, r.TrimDrops+dropped
+		}
 		if h := f.hosts[i]; h != nil {
 			r.OutOfOrder += h.Stats.OutOfOrder
 			r.Degree.Merge(&h.Stats.Degree)
@@ -123,7 +132,8 @@ func (fl *flow) result(now vtime.Time) FlowResult {
 	r := FlowResult{Flow: fl.Flow, Ideal: fl.ideal, Acked: fl.out.Acked(), CNPs: fl.out.CNPs(), Marked: fl.in.Marked()}
 	r.Packets, r.Sent = fl.out.Packets()
 	r.Resent = fl.out.Resent()
-	r.ResentNAK, r.ResentTimeout, r.ResentSelective = fl.out.ResentBy(roce.NAK), fl.out.ResentBy(roce.Timeout), fl.out.ResentBy(roce.Selective)
+	r.ResentNAK, r.ResentTimeout = fl.out.ResentBy(roce.NAK), fl.out.ResentBy(roce.Timeout)
+	r.ResentSelective = fl.out.ResentBy(roce.Selective) + fl.out.ResentBy(roce.Trimmed)
 	r.OutOfOrder, r.Degree, r.DegreeSum = fl.in.OutOfOrder()
 	r.Stalled = fl.out.Stalled() || fl.in.Stalled()
 	if r.Plan != nil {

@@ -30,6 +30,7 @@ type Config struct {
 	DropPort int
 	Buffer   Buffer
 	PFC      PFC
+	Trimming Trimming
 	Units    Units
 	// Seed initialises the generator of P4's random extern.
 	Seed uint64
@@ -81,6 +82,8 @@ type Port struct {
 	OwnBuffer bool
 	// PFC has thresholds of this port. Zero values are taken from Config.PFC.
 	PFC Thresholds
+	// TrimDSCP is the DSCP of packets that were trimmed for this port.
+	TrimDSCP uint8
 	// Watchdog is that of this port. Zero values are taken from Config.PFC.
 	Watchdog Watchdog
 }
@@ -141,6 +144,14 @@ type Thresholds struct {
 // EthernetOverhead is the size of a frame on a link beyond its bytes in memory:
 // 8 of preamble, 12 of gap, 4 of frame check sequence.
 const EthernetOverhead = 24
+
+// Trimming makes the switch cut packets of lossy classes that it has no room for, instead
+// of dropping them, as SONiC configures it. Size is what remains of the frame in bytes;
+// zero: they are dropped. Queue is the queue of the same port that they go to.
+type Trimming struct {
+	Size  int
+	Queue int
+}
 
 // Buffer describes the packet memory shared by all ports.
 type Buffer struct {

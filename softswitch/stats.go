@@ -70,6 +70,9 @@ type ClassStats struct {
 	RxPackets, RxBytes uint64 // charged to the class on arrival
 	TxPackets, TxBytes uint64
 	Drops              uint64 // of packets for this queue
+	// Trimmed counts packets for this queue that were trimmed, TrimDrops those for whose
+	// rest there was no room.
+	Trimmed, TrimDrops uint64
 	// PauseReceived and PauseSent count PFC frames that pause the class,
 	// ResumeReceived and ResumeSent those that resume it.
 	PauseReceived, PauseSent, ResumeReceived, ResumeSent uint64
@@ -116,6 +119,10 @@ func (s *Switch) Stats() Stats {
 	return st
 }
 
+// Trims returns the number of packets that were trimmed so far, and of those for whose
+// rest there was no room.
+func (s *Switch) Trims() (trimmed, dropped uint64) { return s.tm.Trimmed() }
+
 // HeldFrames returns the number of frames in the switch: in queues, in
 // recirculation, and PFC frames that wait for the link.
 func (s *Switch) HeldFrames() int { return s.tm.Held() }
@@ -136,6 +143,7 @@ func (s *Switch) Port(number int) PortStats {
 		}
 		to.IngressBytes, to.MaxIngressBytes = s.tm.Ingress(i, c)
 		to.Headroom, to.MaxHeadroomBytes = s.tm.Headroom(i, c)
+		to.Trimmed, to.TrimDrops = from.Trimmed, from.TrimDrops
 		to.Storm = s.tm.Storms(i)&(1<<c) != 0
 		to.Storms, to.Restored, to.StormDrops, to.StormSent, to.StormTime = from.Storms, from.Restored, from.StormDrops, from.StormSent, from.StormTime
 	}

@@ -120,7 +120,7 @@ func New(cfg Config) (*Switch, error) {
 		s.watchdogs = append(s.watchdogs, p.watchdog(&cfg.PFC))
 		ports = append(ports, tm.Port{
 			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
-			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom), Apart: int64(t.Apart), Watchdog: s.watchdogs[len(ports)],
+			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom), Apart: int64(t.Apart), Watchdog: s.watchdogs[len(ports)], TrimDSCP: p.TrimDSCP,
 		})
 	}
 	for _, p := range cfg.Ports {
@@ -135,7 +135,7 @@ func New(cfg Config) (*Switch, error) {
 	m, err := tm.New(tm.Config{
 		Ports: ports, Size: int64(cfg.Buffer.Size), QueueBytes: int64(cfg.Buffer.QueueBytes), QueuePackets: cfg.Buffer.QueuePackets, EgressAlpha: cfg.Buffer.EgressAlpha,
 		Lossless: cfg.PFC.Lossless, Quanta: cfg.PFC.Quanta, Pause: cfg.PFC.Pause, EachFrame: cfg.PFC.EachFrame, HeadroomLast: cfg.PFC.HeadroomLast, DropAlpha: cfg.PFC.DropAlpha,
-		Work: cfg.MaxPasses,
+		Trim: tm.Trim(cfg.Trimming), Work: cfg.MaxPasses,
 	}, (*handler)(s))
 	if err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)

@@ -25,6 +25,7 @@ type Flow struct {
 	Line    vtime.Rate // of the host's link
 	BaseRTT vtime.Time // round trip of one full packet through an empty network
 	MTU     int        // payload bytes of a full packet
+	Packet  int        // bytes of a full packet on the link
 	Seed    uint64     // of random numbers, different for each flow
 	// Repace applies a new rate to the packet sent last, which changes the time of
 	// the next one. It is nil until the flow has started.
@@ -39,6 +40,23 @@ type Ack struct {
 	Marked bool        // the packet it acknowledges arrived with ECN CE
 	INT    packet.INT  // records of the switches on its path; nil: none
 	PINT   packet.PINT // digest of the switches on its path; nil: none
+	// New is the bytes on the link that the receiver has got since the last
+	// acknowledgement, and InFlight those in flight; of transport uec only.
+	New, InFlight int64
+}
+
+// Loss is a packet that was lost.
+type Loss struct {
+	Bytes    int64      // on the link
+	RTT      vtime.Time // until the receiver's answer came back, if it was trimmed
+	InFlight int64      // bytes on the link
+	Trimmed  bool       // by a switch; otherwise it timed out
+	LastHop  bool       // by the receiver's leaf
+}
+
+// A Loser is a control that acts on losses.
+type Loser interface {
+	Lost(now vtime.Time, l *Loss)
 }
 
 // Notification is a congestion notification packet that reached the sender.
@@ -94,6 +112,7 @@ type Config struct {
 	Swift   Swift      `yaml:"swift"`
 	QCN     QCN        `yaml:"qcn"`
 	PCN     PCN        `yaml:"pcn"`
+	NSCC    NSCC       `yaml:"nscc"` // of nscc and nscc_rccc
 }
 
 // algorithm is a control with default parameters.
@@ -137,6 +156,13 @@ var algorithms = []algorithm{
 	}},
 	{"pcn", Kit{Receiver: Report}, func(c *Config, line vtime.Rate) maker {
 		return c.PCN.or(PCNDefaults(line)).maker(c.MinRate)
+	}},
+	{"nscc", Kit{UEC: true}, func(c *Config, _ vtime.Rate) maker {
+		return c.NSCC.or(NSCCDefaults()).maker(false)
+	}},
+	{"rccc", Kit{UEC: true, Credit: true}, func(*Config, vtime.Rate) maker { return newFixed(0) }},
+	{"nscc_rccc", Kit{UEC: true, Credit: true}, func(c *Config, _ vtime.Rate) maker {
+		return c.NSCC.or(NSCCDefaults()).maker(true)
 	}},
 }
 
@@ -194,6 +220,8 @@ type Kit struct {
 	// Window is true if it limits the bytes in flight to a bandwidth-delay product,
 	// in proportion to the rate.
 	Window bool
+	// UEC is true if it needs transport uec, and Credit if receivers grant credit.
+	UEC, Credit bool
 }
 
 // Kit returns the configured algorithm with its parameters for hosts on links

@@ -854,5 +854,5 @@ func TestRatesStayInBounds(t *testing.T) {
 
 func ExampleAlgorithms() {
 	fmt.Println(Algorithms())
-	// Output: [none fixed dcqcn dcqcn_paper timely timely_packet hpcc hpcc_pint dctcp swift qcn pcn]
+	// Output: [none fixed dcqcn dcqcn_paper timely timely_packet hpcc hpcc_pint dctcp swift qcn pcn nscc rccc nscc_rccc]
 }

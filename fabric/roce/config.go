@@ -29,6 +29,8 @@ type Network interface {
 // Config describes hosts. Start from Defaults: zero values are not replaced.
 type Config struct {
 	MTU int `yaml:"mtu" limits:"64..9216"` // payload bytes of a full packet
+	// Transport is roce or uec. With uec, recovery and its times have no effect.
+	Transport Transport `yaml:"transport"`
 	// Overhead is the number of bytes on the link in addition to the frame:
 	// preamble, gap, check sequence. A negative number matches simulators whose
 	// frames are shorter than real ones.
@@ -87,6 +89,10 @@ type Config struct {
 	Coflows   Coflows   `yaml:"coflows"`
 	// Hermes makes hosts choose the path of each packet.
 	Hermes Hermes `yaml:"hermes"`
+	// UEC configures transport uec.
+	UEC UEC `yaml:"uec"`
+	// Trimming is that of the network's switches. The fabric sets it.
+	Trimming Trimming `yaml:"-" json:"-"`
 }
 
 // Defaults returns the configuration that most papers use: 1000-byte packets, an
@@ -109,6 +115,8 @@ func Defaults() Config {
 		SlowStart:     SlowStart{Packets: 10},
 		Coflows:       Coflows{Interval: 10 * vtime.Microsecond},
 		Hermes:        HermesDefaults(),
+		Transport:     RoCE,
+		UEC:           uecDefaults(),
 	}
 }
 
@@ -151,7 +159,7 @@ func (c *Config) Check() (path string, err error) {
 	if _, err := c.CC.Kit(vtime.Gbps); err != nil {
 		return "cc.algorithm", err
 	}
-	return "", nil
+	return c.checkTransport()
 }
 
 // DSCP returns the code point of a priority: class selectors, except 26 (AF31)
@@ -191,6 +199,9 @@ const (
 // Sizes returns the length in bytes of a data frame without its payload, and
 // that of an acknowledgement, both on the flow's first link.
 func (c *Config) Sizes(kit *cc.Kit, f *Flow) (data, ack int) {
+	if c.Transport == UET {
+		return UECDataOverhead, UECAckLen
+	}
 	data, ack = DataOverhead, AckLen
 	data += kit.Telemetry.Len()
 	ack += kit.Telemetry.Len()
@@ -209,6 +220,9 @@ func (c *Config) LargestFrame() (int, error) {
 	kit, err := c.CC.Kit(vtime.Gbps) // of any rate
 	if err != nil {
 		return 0, err
+	}
+	if c.Transport == UET {
+		return c.MTU + UECDataOverhead, nil
 	}
 	n := c.MTU + DataOverhead + kit.Telemetry.Len()
 	if c.Tag || c.Hermes.On {

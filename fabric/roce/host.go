@@ -66,6 +66,7 @@ type Host struct {
 	rng      *rand.Rand         // of Hermes
 	work     *work              // nil: no flow waits for others
 	onPause  func(Held)         // nil: nobody asks
+	puller   puller             // credit, of transport uec
 
 	Stats Stats
 }
@@ -82,6 +83,7 @@ type Stats struct {
 	CNPs         uint64 // sent
 	Postcards    uint64 // received, of PB-FS
 	FastStarts   uint64 // flows it sent that began with PB-FS
+	Trimmed      uint64 // data packets received that a switch had trimmed
 }
 
 // New returns a host on a link of the given rate. The configuration must have
@@ -89,6 +91,7 @@ type Stats struct {
 func New(net Network, cfg *Config, kit *cc.Kit, self Address, rate vtime.Rate) *Host {
 	h := &Host{net: net, cfg: cfg, kit: kit, self: self, rate: rate, startSet: vtime.Never}
 	h.nic.init(h, 1, self)
+	h.puller.h = h
 	return h
 }
 
@@ -138,6 +141,9 @@ const FirstQP = 2
 func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
 	if f.Size < 1 || (f.Size-1)/int64(h.cfg.MTU) >= maxPackets {
 		return nil, fmt.Errorf("size %d: must be from 1 byte to %d packets of %d", f.Size, maxPackets, h.cfg.MTU)
+	}
+	if h.cfg.Transport == UET && (h.NextSender() > 0xffff || receiver > 0xffff) {
+		return nil, fmt.Errorf("a host has at most %d connections of transport uec in each direction", 0xffff-FirstQP+1)
 	}
 	if f.Class >= packet.Classes {
 		return nil, fmt.Errorf("class %d: must be from 0 to 7", f.Class)
@@ -241,7 +247,12 @@ func (h *Host) receive(now vtime.Time, port int, f *packet.Frame) {
 		h.Stats.Misdelivered++
 		return
 	}
-	switch udp := packet.UDP(d[offUDP:]); udp.DstPort() {
+	udp := packet.UDP(d[offUDP:])
+	if h.cfg.Trimming.On && udp.DstPort() != packet.PortUET && ip.TotalLen() > f.Len()-packet.EthernetLen {
+		h.Stats.Trimmed++ // a RoCE NIC discards it
+		return
+	}
+	switch udp.DstPort() {
 	case packet.PortRoCEv2:
 		h.transport(now, f, ip, nil, packet.AsBTH(d[offBTH:]))
 	case packet.PortINT:
@@ -258,6 +269,8 @@ func (h *Host) receive(now vtime.Time, port int, f *packet.Frame) {
 			return
 		}
 		h.transport(now, f, ip, digest[:packet.PINTLen], packet.AsBTH(digest[packet.PINTLen:]))
+	case packet.PortUET:
+		h.uet(now, f, ip, udp.SrcPort(), d[offBTH:])
 	case packet.PortPostcard:
 		h.postcard(ip, packet.AsPostcard(d[offBTH:]))
 	default:
@@ -268,7 +281,7 @@ func (h *Host) receive(now vtime.Time, port int, f *packet.Frame) {
 // transport handles a packet with a base transport header, and the telemetry
 // before it, if any.
 func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemetry []byte, bth packet.BTH) {
-	if bth == nil {
+	if bth == nil || h.cfg.Transport == UET {
 		h.Stats.Unknown++
 		return
 	}

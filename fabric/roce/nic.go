@@ -22,6 +22,7 @@ type nic struct {
 	controlMask uint8                // classes with such frames
 	ready       [packet.Classes]list // flows that may send now
 	readyMask   uint8
+	active      int       // flows of transport uec in ready
 	waiting     []*sender // heap of flows that may send later, by time
 
 	paused      uint8  // classes paused by PFC
@@ -117,6 +118,9 @@ func (n *nic) add(now vtime.Time, s *sender) {
 // makeReady queues a flow that may send since a time.
 func (n *nic) makeReady(s *sender, since vtime.Time) {
 	s.place = inReady
+	if s.u != nil {
+		n.active++
+	}
 	n.ready[s.class].push(s)
 	n.readyMask |= 1 << s.class
 	if n.paused&(1<<s.class) != 0 {
@@ -181,6 +185,9 @@ func (n *nic) transmit(now vtime.Time) {
 				n.readyMask &^= 1 << class
 			}
 			s.place = nowhere
+			if s.u != nil {
+				n.active--
+			}
 			if !s.hasData() {
 				continue // acknowledged, or its window closed, while it was queued
 			}

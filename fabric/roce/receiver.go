@@ -39,8 +39,9 @@ type receiver struct {
 	held    int    // number of these
 	highest int64  // one past the highest of these
 	hole    hole
-	report  *report // of PCN, while packets arrive
-	head    layout  // of acknowledgements
+	report  *report      // of PCN, while packets arrive
+	head    layout       // of acknowledgements
+	u       *uecReceiver // transport uec; nil: RoCE
 }
 
 func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
@@ -50,6 +51,10 @@ func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
 	}
 	if c := h.cfg.CNPClass; c >= 0 {
 		r.cnpClass = uint8(c)
+	}
+	if h.cfg.Transport == UET {
+		r.u = newUECReceiver(h, r, from, f, remote)
+		return r
 	}
 	behind := packet.AETHLen
 	if h.cfg.Recovery.keeps() {

@@ -339,7 +339,12 @@ func TestPauseHoldsAcknowledgements(t *testing.T) {
 func TestLateEventsOnlyDelay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, algorithm := range cc.Algorithms() {
-		w := newWire(t, func(c *Config) { c.CC = cc.Config{Algorithm: algorithm, Rate: rate} })
+		w := newWire(t, func(c *Config) {
+			c.CC = cc.Config{Algorithm: algorithm, Rate: rate}
+			if kit, _ := c.CC.Kit(rate); kit.UEC {
+				c.Transport = UET
+			}
+		})
 		w.late = func() vtime.Time { return vtime.Time(rng.Int64N(int64(3 * vtime.Microsecond))) }
 		w.touch = func(_ *Host, f *packet.Frame, _ vtime.Time) bool {
 			if rng.IntN(20) == 0 && packet.IPv4(f.Data[offIP:]).ECN() == packet.ECT0 {
@@ -768,6 +773,11 @@ func TestConfigIsChecked(t *testing.T) {
 		"ack_class":      func(c *Config) { c.AckClass = 8 },
 		"cnp_class":      func(c *Config) { c.CNPClass = -2 },
 		"cc.algorithm":   func(c *Config) { c.CC.Algorithm = "x" },
+		"transport":      func(c *Config) { c.Transport = "tcp" },
+		"uec.spraying":   func(c *Config) { c.Transport, c.UEC.Spraying = UET, "all" },
+		"uec.paths":      func(c *Config) { c.Transport, c.UEC.Paths = UET, 3 },
+		"uec.bitmap":     func(c *Config) { c.Transport, c.UEC.Bitmap = UET, 100 },
+		"uec.rto":        func(c *Config) { c.Transport, c.UEC.RTO = UET, 0 },
 		"pbfs.delta":     func(c *Config) { c.PBFS.On, c.PBFS.Delta = true, 0 },
 		"pbfs.mu":        func(c *Config) { c.PBFS.On, c.PBFS.Mu = true, 2 },
 		"pbfs.min_share": func(c *Config) { c.PBFS.On, c.PBFS.MinShare = true, 0 },
@@ -815,7 +825,11 @@ func TestHistogramQuantiles(t *testing.T) {
 // No input makes a host panic or stop.
 func FuzzReceive(f *testing.F) {
 	seed := func(algorithm string, recovery Recovery) {
-		w := newWire(f, func(c *Config) { c.CC.Algorithm, c.Recovery = algorithm, recovery })
+		w := newWire(f, func(c *Config) {
+			if c.CC.Algorithm, c.Recovery = algorithm, recovery; algorithm == "nscc_rccc" {
+				c.Transport = UET
+			}
+		})
 		w.touch = func(_ *Host, fr *packet.Frame, _ vtime.Time) bool {
 			f.Add(slices.Clone(fr.Data), uint16(fr.Elided))
 			return true
@@ -826,11 +840,15 @@ func FuzzReceive(f *testing.F) {
 	seed("dcqcn_paper", GoBackN)
 	seed("hpcc", IRN)
 	seed("hpcc_pint", GoBackN)
+	seed("nscc_rccc", GoBackN)
 	f.Add(packet.AppendPFC(nil, packet.MAC{1}, 0xff, 7), uint16(0))
 	f.Fuzz(func(t *testing.T, data []byte, elided uint16) {
-		for _, algorithm := range []string{"dcqcn_paper", "hpcc", "hpcc_pint", "pcn"} {
+		for _, algorithm := range []string{"dcqcn_paper", "hpcc", "hpcc_pint", "pcn", "nscc_rccc"} {
 			w := newWire(t, func(c *Config) {
-				c.CC.Algorithm = algorithm
+				if c.CC.Algorithm = algorithm; algorithm == "nscc_rccc" {
+					c.Transport = UET
+					return
+				}
 				c.PBFS.On, c.PBFS.RTT = true, 20*vtime.Microsecond
 				c.Hermes.On = len(data)%3 == 0
 				if len(data)%2 == 1 {

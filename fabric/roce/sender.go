@@ -56,13 +56,14 @@ type sender struct {
 	number uint32     // of its frames
 	held   vtime.Time // since when it waits because of PFC, while it does
 	sent   int64
-	resent [3]int64   // retransmissions by cause
+	resent [4]int64   // retransmissions by cause
 	cause  Cause      // of the pending retransmissions
 	ended  vtime.Time // zero: not yet
 	cnps   int64
 
-	full int    // bytes of a full packet on the link
-	head layout // of a full packet
+	u    *uecSender // transport uec; nil: RoCE
+	full int        // bytes of a full packet on the link
+	head layout     // of a full packet
 	pbfs *fastStart
 }
 
@@ -89,9 +90,14 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	if w > 0 {
 		s.Window = max(int64(w*float64(min(f.Path, h.rate).Bytes(f.BaseRTT))), mtu)
 	}
+	if h.cfg.Transport == UET {
+		s.u = newUECSender(h, s, to, f, remote)
+		return s
+	}
 	s.head = h.headers(s.nic.self, to, f, f.Class, packet.ECT0, h.kit.Telemetry, h.cfg.MTU)
 	packet.BTH(s.head.bytes[s.head.bth:]).Set(packet.OpSendMiddle, remote, 0, false)
 	s.full = s.head.len + h.cfg.MTU + icrcLen + h.cfg.Overhead
+	s.Packet = s.full
 	return s
 }
 
@@ -106,7 +112,10 @@ func (s *sender) begin(now vtime.Time) {
 		s.vias = make([]uint16, 64)
 		s.paths.join(now)
 	}
-	if s.h.cfg.Recovery.keeps() {
+	switch {
+	case s.u != nil:
+		s.u.begin()
+	case s.h.cfg.Recovery.keeps():
 		s.sel = &repeater{}
 	}
 	s.slow.s = s
@@ -122,6 +131,9 @@ func (s *sender) begin(now vtime.Time) {
 
 // hasData reports whether a packet may be sent, apart from pacing.
 func (s *sender) hasData() bool {
+	if s.u != nil {
+		return s.u.hasData()
+	}
 	if s.limit.on && s.limit.rate == 0 {
 		return false
 	}
@@ -162,6 +174,9 @@ func (s *sender) take() int64 {
 
 // nextFrame makes the frame of the next packet.
 func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
+	if s.u != nil {
+		return s.u.nextFrame(now)
+	}
 	high := s.high
 	n := s.take()
 	s.sent++
@@ -219,7 +234,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 func (s *sender) sentAt(now, end vtime.Time) {
 	s.avail = now + s.spacing()
 	s.ctl.Sent(now, s.last)
-	if !s.waiting {
+	if !s.waiting && s.u == nil {
 		s.arm(end)
 	}
 }
@@ -397,6 +412,9 @@ func (s *sender) finish(now vtime.Time) {
 	if s.paths != nil {
 		s.paths.part()
 	}
+	if s.u != nil {
+		s.u.end()
+	}
 	s.h.Stats.Finished++
 	if s.task != 0 {
 		s.h.work.end(now, int(s.task))
@@ -479,6 +497,7 @@ const (
 	NAK       Cause = iota // a negative acknowledgement: all from a packet on
 	Timeout                // no acknowledgement was received
 	Selective              // a packet is missing below others that were received
+	Trimmed                // a switch has trimmed the packet
 )
 
 // ResentBy returns the number of retransmissions with a cause.

@@ -265,6 +265,13 @@ func (c *SwitchConfig) check(r *reporter) {
 		r.errorf("switch.mmu", "no buffer management is called %q; there are %s", c.MMU, strings.Join(MMUs, ", "))
 	}
 	c.fill()
+	c.Trimming.fill()
+	if key, err := c.Trimming.check(); err != nil {
+		r.errorf("switch.trimming."+key, "%v", err)
+	}
+	if c.Queue < 0 {
+		r.errorf("switch.queue", "queue must not be negative")
+	}
 	if c.Buffer <= 0 {
 		r.errorf("switch.buffer", "buffer must be above zero")
 	}

@@ -133,8 +133,67 @@ type SwitchConfig struct {
 	// queue of a class that is not lossless. Zero means no limit.
 	EgressAlpha float64 `yaml:"egress_alpha" limits:"0..64"`
 	PFC         PFC     `yaml:"pfc"`
+	// Queue is the limit of an egress queue of a class that is not lossless. Zero means
+	// no limit but EgressAlpha's.
+	Queue vtime.Size `yaml:"queue" json:",omitzero"`
+	// Trimming makes switches cut packets that a queue of a lossy class has no room for.
+	Trimming Trimming `yaml:"trimming" json:",omitzero"`
 	// Recirculation is the port whose packets pass the switch again, in the fabric.
 	Recirculation Recirculation `yaml:"recirculation"`
+}
+
+// Trimming is packet trimming, as SONiC configures it (switch-trimming): what remains of
+// a packet goes to another queue of the same port, and tells the receiver at once what is
+// missing.
+type Trimming struct {
+	// Size is what remains of a frame in bytes. Zero means that packets are dropped.
+	Size int `yaml:"size" limits:"0..9216"`
+	// DSCP is that of trimmed packets, and LastHopDSCP that of those trimmed for a port to
+	// a host, which no other path would have spared. Zero means DSCP and DSCP + 1.
+	DSCP        uint8 `yaml:"dscp" limits:"0..63"`
+	LastHopDSCP uint8 `yaml:"last_hop_dscp" limits:"0..63"`
+	// Queue is the queue that they go to, at this switch and, by their DSCP, at the next
+	// ones.
+	Queue int `yaml:"queue" limits:"0..7"`
+}
+
+// Defaults of Trimming: queue 6, whose class is that of acknowledgements of transport uec.
+const (
+	trimQueue  = 6
+	trimDSCP   = trimQueue << 3
+	leastTrim  = 128
+	losslessAt = 3
+)
+
+// fill sets what is not given.
+func (c *Trimming) fill() {
+	if c.Size == 0 {
+		return
+	}
+	if c.Queue == 0 && c.DSCP == 0 {
+		c.Queue = trimQueue
+	}
+	if c.DSCP == 0 {
+		c.DSCP = uint8(c.Queue) << 3
+	}
+	if c.LastHopDSCP == 0 {
+		c.LastHopDSCP = c.DSCP + 1
+	}
+}
+
+// check returns the first error, and the key that has it.
+func (c *Trimming) check() (key string, err error) {
+	switch {
+	case *c == (Trimming{}):
+		return "", nil
+	case c.Size < leastTrim:
+		return "size", fmt.Errorf("size is %d, must be at least %d: the headers that receivers need must remain", c.Size, leastTrim)
+	case int(c.DSCP>>3) != c.Queue || int(c.LastHopDSCP>>3) != c.Queue:
+		return "dscp", fmt.Errorf("dscp %d and last_hop_dscp %d are not of queue %d: programs take the queue from the upper three bits of the DSCP, so they must be from %d to %d", c.DSCP, c.LastHopDSCP, c.Queue, c.Queue<<3, c.Queue<<3+7)
+	case c.Queue == losslessAt:
+		return "queue", fmt.Errorf("queue %d is that of the lossless class; trimmed packets need one of a lossy class", c.Queue)
+	}
+	return "", nil
 }
 
 // Recirculation is the recirculation port of a switch.
@@ -469,4 +528,12 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 		return nil, b.err
 	}
 	return t, nil
+}
+
+// TrimDSCP returns the DSCP of packets that a switch trims for a link.
+func (t *Topology) TrimDSCP(l *Link) uint8 {
+	if t.Nodes[l.A.Node].Kind == Switch && t.Nodes[l.B.Node].Kind == Switch {
+		return t.Switch.Trimming.DSCP
+	}
+	return t.Switch.Trimming.LastHopDSCP
 }

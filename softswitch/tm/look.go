@@ -40,7 +40,7 @@ func (m *Manager) Waits(port, q int) iter.Seq[*Packet] {
 
 // Account returns the class of the ingress port In that the packet is charged to, or -1.
 func (p *Packet) Account() int {
-	if !p.charged {
+	if p.flags&isCharged == 0 {
 		return -1
 	}
 	return int(p.class)

@@ -48,7 +48,7 @@ func (m *Manager) exhausted(in *port, size int64) bool {
 // have fallen since the packet came: what was in the shared part must not fill the
 // headroom, which is for frames in flight.
 func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless bool, size int64, again bool, kept int64, now vtime.Time) {
-	p.charged, p.class = true, int8(class)
+	p.flags, p.class = p.flags|isCharged, int8(class)
 	over := a.base + size
 	if lossless {
 		over -= in.Reserve
@@ -132,7 +132,7 @@ func (m *Manager) uncharge(p *Packet, in *port, a *account) {
 	}
 	m.shared -= min(rest, max(0, over))
 	a.base -= rest
-	p.charged = false
+	p.flags &^= isCharged
 }
 
 // discharge removes a packet from its account, and resumes the sender if the account
@@ -171,7 +171,7 @@ func (m *Manager) resumeSender(in *port, a *account, class int, now vtime.Time) 
 // Transfer removes a packet from its account, because it enters again by another
 // port.
 func (m *Manager) Transfer(p *Packet, in int) {
-	if p.charged {
+	if p.flags&isCharged != 0 {
 		m.discharge(p, m.sched.Now())
 	}
 	p.In, p.Class = int32(in), -1

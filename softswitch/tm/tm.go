@@ -48,6 +48,7 @@ type Config struct {
 	// DropAlpha limits queues of lossless classes to this share of the free part of
 	// the whole buffer; zero is no limit.
 	DropAlpha float64
+	Trim      Trim
 	// Work limits what is spent for one received frame and all its copies: see
 	// Manager.Spend. Zero is no limit.
 	Work int
@@ -72,6 +73,7 @@ type Port struct {
 	XOFF, Gap, Reserve, Headroom, Apart int64
 	Alpha                               float64
 	Watchdog                            Watchdog
+	TrimDSCP                            uint8 // of packets trimmed here
 }
 
 // A Packet is a frame with its metadata inside the switch. A network under load has
@@ -96,14 +98,19 @@ type Packet struct {
 	Class int8
 	Queue int8
 	class int8
-	// charged is true if size is charged to In and class.
-	charged bool
+	flags uint8
 	// Uncounted is true if the packet is not yet among those received.
 	Uncounted bool
 	// Instead is true for a copy that is queued while the packet of which it is one
 	// leaves: it needs no room besides that packet's.
 	Instead bool
 }
+
+// Flags of a packet: size is charged to In and class; it was trimmed.
+const (
+	isCharged = 1 << iota
+	isTrimmed
+)
 
 // block is a packet with room for the state of a simple program, 128 bytes in
 // total. A packet that leaves a queue is usually no longer in the processor's
@@ -312,8 +319,11 @@ type Stats struct {
 // ClassStats has the counters of one class of one port.
 type ClassStats struct {
 	RxPackets, RxBytes, TxPackets, TxBytes, Drops uint64
-	PauseGot, PauseSent, ResumeGot, ResumeSent    uint64
-	PausedTime, PausingTime                       vtime.Time // of pauses that have ended
+	// Trimmed counts packets for this queue that were trimmed, TrimDrops those for whose
+	// rest there was no room.
+	Trimmed, TrimDrops                         uint64
+	PauseGot, PauseSent, ResumeGot, ResumeSent uint64
+	PausedTime, PausingTime                    vtime.Time // of pauses that have ended
 	// Storms and Restored count storms that began and that ended, StormDrops the packets dropped
 	// in them, and StormSent those sent in them.
 	Storms, Restored, StormDrops, StormSent uint64
@@ -366,7 +376,7 @@ func (m *Manager) Get() *Packet {
 		return &b.Packet
 	}
 	m.free = p.next
-	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.Instead, p.List = nil, p.State[:0], -1, 0, false, false, 0
+	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.Instead, p.List, p.flags = nil, p.State[:0], -1, 0, false, false, 0, 0
 	return p
 }
 
@@ -376,7 +386,7 @@ func (m *Manager) Put(p *Packet) {
 }
 
 func (m *Manager) release(p *Packet, now vtime.Time) {
-	if p.charged {
+	if p.flags&isCharged != 0 {
 		m.discharge(p, now)
 	}
 	if p.work != 0 {
@@ -398,7 +408,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		class = q
 	}
 	qu, a := &m.class(out, q).queue, &m.class(int(p.In), class).account
-	again, before, kept := p.charged, int(p.class), int64(-1)
+	again, before, kept := p.flags&isCharged != 0, int(p.class), int64(-1)
 	if again {
 		if n := m.lift(p, in); class == before && in.Alpha > 0 {
 			kept = min(n, size)
@@ -430,6 +440,9 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		m.lifted(in, before, now)
 	}
 	if cause != Queued {
+		if m.trims(p, q, cause, lossless) {
+			return m.trim(p, out, q, now)
+		}
 		o.stats.Class[q].Drops++
 		if cause == HeadroomFull {
 			in.lose(a, class, size)
@@ -564,6 +577,9 @@ func (o *port) send() {
 			m.sched.At(p.Enqueued, (*reenter)(o), 0)
 		case Send:
 			f := p.Frame
+			if p.flags&isTrimmed != 0 {
+				o.label(f)
+			}
 			c.txPackets++
 			c.txBytes += uint64(f.Len())
 			o.busyTil = now + o.takes(f)

@@ -132,6 +132,8 @@ var standard = func() (all []Metric) {
 		{Name: "deadlock_us", Title: "time of the deadlock", Unit: "us", Better: "more"},
 		{Name: "cnps", Title: "CNPs"},
 		{Name: "dropped", Title: "lossless packets dropped", Better: "less"},
+		{Name: "trimmed", Title: "packets that switches trimmed", Better: "less"},
+		{Name: "trims_dropped", Title: "trimmed packets that switches had no room for", Better: "less"},
 		{Name: "overflowed", Title: "packets that switches had no room for", Better: "less"},
 		{Name: "hops", Title: "switch traversals"},
 		{Name: "postcards_per_flow", Title: "postcards per flow that begins with PB-FS", Better: "less"},
@@ -301,6 +303,9 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m.v["degree_p99"], m.v["degree_max"] = float64(r.Degree.Quantile(0.99)), float64(r.Degree.Quantile(1))
 	m.v["timeouts"], m.v["cnps"], m.v["dropped"] = float64(r.Timeouts), float64(r.CNPs), float64(r.Dropped)
 	m.v["overflowed"] = float64(r.Overflowed)
+	if r.Trimmed > 0 {
+		m.v["trimmed"], m.v["trims_dropped"] = float64(r.Trimmed), float64(r.TrimDrops)
+	}
 	m.v["max_queue_bytes"] = float64(o.MaxQueue)
 	m.queues()
 	m.training()

@@ -88,6 +88,12 @@ func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 		return nil, err
 	}
 	hosts := hostsFor(prog.Manifest, c.Hosts)
+	if _, err := hosts.Check(); err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	if c.net.Switch.Trimming.Size > 0 && prog.Manifest.Target == program.TNA {
+		return nil, fmt.Errorf("%v: a Tofino's traffic manager drops packets that it has no room for and cannot cut them: leave out switch.trimming, or run the profile on v1model", c)
+	}
 	kit, err := hosts.CC.Kit(vtime.Gbps) // of any rate
 	if err != nil {
 		return nil, err
@@ -128,6 +134,8 @@ func (c *Case) HostsFor(m *manifest.Manifest) roce.Config { return hostsFor(m, c
 func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 	if c.CC.Algorithm == "" {
 		switch {
+		case c.Transport == roce.UET:
+			c.CC.Algorithm = "nscc"
 		case m.Has("np_ecn"):
 			c.CC.Algorithm = "pcn"
 		case m.Has("qcn"):

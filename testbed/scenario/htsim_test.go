@@ -148,6 +148,60 @@ func TestCollectivesOfHtsimTakeAsLong(t *testing.T) {
 	}
 }
 
+// With transport uec, the last flow ends as in htsim_uec (uet-htsim 40ccb05), within 5 %,
+// whether hosts or switches choose the paths: same packets, queues, marks and trimming.
+// docs/hosts.md has more such figures.
+func TestUECTakesAsLongAsInHtsim(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP with -short: runs 1456 flows of 500 KB")
+	}
+	const base = `name: htsim
+network:
+  fat_tree: {k: 4, rate: 100Gbps, delay: 1us}
+  switch: {buffer: 64MB, queue: 178450B, pfc: {off: true}, trimming: {size: 128}}
+set: {red.kmin: 37350B, red.kmax: 145250B, red.pmax: 1}
+hosts: {mtu: 4086, overhead: -20, transport: uec, global_rtt: true, uec: {rto: 100.6us}}
+until: 20ms
+traffic:
+- job: {file: x.cm}
+`
+	arms := map[string]string{
+		"mixed":   "{name: mixed, profile: ecmp}",
+		"reps":    "{name: reps, profile: ecmp, hosts: {uec: {spraying: reps}}}",
+		"ar":      "{name: ar, profile: ar, hosts: {uec: {paths: 1}}}",
+		"ar-flow": "{name: ar-flow, profile: ar-flow, hosts: {uec: {paths: 1}}}",
+	}
+	for _, c := range []struct {
+		name, file, arm string
+		flows           int
+		htsim           float64 // us
+	}{
+		{"ring", ring16(), "mixed", 496, 1840},
+		{"all-to-all", allToAll16(), "mixed", 240, 669},
+		{"all-to-all", allToAll16(), "reps", 240, 685},
+		{"all-to-all", allToAll16(), "ar", 240, 667},
+		{"all-to-all", allToAll16(), "ar-flow", 240, 915},
+	} {
+		s, err := ParseIn("htsim.yaml", []byte(base+"arms: ["+arms[c.arm]+"]\n"), "", Paper, openText(map[string]string{"x.cm": c.file}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := s.Run(context.Background(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := runs[0]
+		if r.Summary.Finished != c.flows {
+			t.Errorf("%s, %s: %d of %d flows", c.name, c.arm, r.Summary.Finished, c.flows)
+		}
+		last := lastFlow(r)
+		t.Logf("%s, %s: last flow after %.1f us, htsim %.1f us: %+.1f %%", c.name, c.arm, last, c.htsim, 100*(last/c.htsim-1))
+		if math.Abs(last/c.htsim-1) > 0.05 {
+			t.Errorf("%s, %s: the last flow ends after %.1f us, in htsim after %.1f us", c.name, c.arm, last, c.htsim)
+		}
+	}
+}
+
 // lastFlow returns the time in microseconds at which the last flow ends.
 func lastFlow(r *result.Run) (last float64) {
 	for _, f := range r.Flows {

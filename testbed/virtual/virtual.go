@@ -266,15 +266,16 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 	t, m := l.cfg.Topology, l.cfg.Program.Manifest
 	cfg := softswitch.Config{
 		Name: n.Name, DeviceID: n.DeviceID,
-		Buffer: softswitch.Buffer{Size: t.Switch.Buffer, EgressAlpha: t.Switch.EgressAlpha},
-		PFC:    pfc(&t.Switch.PFC),
-		Units:  softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth), Slower: l.cfg.Scale},
-		Seed:   l.cfg.Seed<<16 ^ uint64(n.ID),
+		Buffer:   softswitch.Buffer{Size: t.Switch.Buffer, EgressAlpha: t.Switch.EgressAlpha, QueueBytes: t.Switch.Queue},
+		PFC:      pfc(&t.Switch.PFC),
+		Trimming: softswitch.Trimming{Size: t.Switch.Trimming.Size, Queue: t.Switch.Trimming.Queue},
+		Units:    softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth), Slower: l.cfg.Scale},
+		Seed:     l.cfg.Seed<<16 ^ uint64(n.ID),
 	}
 	for i, p := range n.Ports {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{
 			Number: i + 1, Rate: t.Links[p.Link].Rate, Overhead: l.cfg.Hosts.Overhead, MAC: n.MAC,
-			PFC: thresholds(t, &t.Links[p.Link]), Watchdog: watchdog(t, &t.Links[p.Link]),
+			PFC: thresholds(t, &t.Links[p.Link]), TrimDSCP: t.TrimDSCP(&t.Links[p.Link]), Watchdog: watchdog(t, &t.Links[p.Link]),
 		})
 	}
 	again := m.RecirculationPort
