@@ -53,7 +53,7 @@ func (p *Packet) Size() int64 { return int64(p.size) }
 // number of bytes of the class in the buffer at which it would be now.
 func (m *Manager) Pausing(port, class int) (since vtime.Time, on bool, threshold int64) {
 	o := &m.ports[port]
-	return o.pauses[class].pausing, o.class(class).pausing, o.Reserve + m.threshold(o)
+	return o.rarely(class).pause.pausing, o.class(class).pausing, o.Reserve + m.threshold(o)
 }
 
 // Pressed reports whether the buffer is so full that this, rather than the bytes from the
@@ -74,7 +74,7 @@ func (m *Manager) PausedSince(port int) iter.Seq2[int, vtime.Time] {
 	return func(yield func(int, vtime.Time) bool) {
 		o := &m.ports[port]
 		for c := o.paused; c != 0; c &= c - 1 {
-			if k := bits.TrailingZeros8(c); !yield(k, o.pauses[k].since) {
+			if k := bits.TrailingZeros8(c); !yield(k, o.rarely(k).pause.since) {
 				return
 			}
 		}

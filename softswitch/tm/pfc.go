@@ -78,7 +78,7 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless 
 
 // skid counts the bytes in the headroom of account a of a class.
 func (o *port) skid(a *account, class int) {
-	k := &o.pauses[class]
+	k := &o.rarely(class).pause
 	k.headroom = max(k.headroom, a.headroom+k.lost)
 }
 
@@ -86,7 +86,7 @@ func (o *port) skid(a *account, class int) {
 //
 //go:noinline
 func (o *port) lose(a *account, class int, size int64) {
-	o.pauses[class].lost += size
+	o.rarely(class).pause.lost += size
 	o.skid(a, class)
 }
 
@@ -96,7 +96,7 @@ func (o *port) lose(a *account, class int, size int64) {
 //go:noinline
 func (o *port) pauseSender(a *account, class int, now vtime.Time) {
 	if !a.pausing {
-		a.pausing, o.pauses[class].pausing, o.pauses[class].lost = true, now, 0
+		a.pausing, o.rarely(class).pause.pausing, o.rarely(class).pause.lost = true, now, 0
 	}
 	o.sendPFC(class, o.quanta(class))
 }
@@ -181,8 +181,8 @@ func (m *Manager) Transfer(p *Packet, in int) {
 func (o *port) forget(class int, now vtime.Time) {
 	if a := &o.class(class).account; a.pausing {
 		a.pausing = false
-		o.pauses[class].renewal++
-		o.stats.Class[class].PausingTime += now - o.pauses[class].pausing
+		o.rarely(class).pause.renewal++
+		o.rarely(class).stats.PausingTime += now - o.rarely(class).pause.pausing
 	}
 }
 
@@ -203,16 +203,16 @@ func (o *port) sendPFC(class int, quanta uint16) {
 	f := m.h.Frames().Get()
 	f.Data = packet.AppendPFC(f.Data, o.cfg.MAC, 1<<class, quanta)
 	o.control = append(o.control, f)
-	o.stats.PFCSent++
+	o.pfcSent++
 	if quanta > 0 {
-		o.stats.Class[class].PauseSent++
-		a := &o.pauses[class]
+		o.rarely(class).stats.PauseSent++
+		a := &o.rarely(class).pause
 		a.renewal++
 		if half := packet.PauseTime(quanta, o.cfg.Rate) / 2; o.cfg.Rate > 0 && (!m.cfg.EachFrame || m.cfg.HeadroomLast && o.class(class).headroom > 0) {
 			m.sched.At(m.sched.Now()+half, (*renew)(o), uint64(class)|a.renewal<<3)
 		}
 	} else {
-		o.stats.Class[class].ResumeSent++
+		o.rarely(class).stats.ResumeSent++
 	}
 	if m.watch.Pause != nil {
 		m.watch.Pause(int(o.number), class, false, quanta > 0)
@@ -226,7 +226,7 @@ type renew port
 func (e *renew) Fire(_ vtime.Time, arg uint64) {
 	o := (*port)(e)
 	class := int(arg & 7)
-	if a := &o.class(class).account; a.pausing && o.pauses[class].renewal&(1<<61-1) == arg>>3 && (!o.m.cfg.EachFrame || o.m.cfg.HeadroomLast && a.headroom > 0) {
+	if a := &o.class(class).account; a.pausing && o.rarely(class).pause.renewal&(1<<61-1) == arg>>3 && (!o.m.cfg.EachFrame || o.m.cfg.HeadroomLast && a.headroom > 0) {
 		o.sendPFC(class, o.quanta(class))
 		o.m.Run()
 	}
@@ -235,7 +235,7 @@ func (e *renew) Fire(_ vtime.Time, arg uint64) {
 // HandlePFC applies a received PFC frame.
 func (m *Manager) HandlePFC(portNumber int, f packet.PFC) {
 	o := &m.ports[portNumber]
-	o.stats.PFCGot++
+	o.pfcGot++
 	now := m.sched.Now()
 	for class := range Queues {
 		if f.Enabled()&(1<<class) == 0 {
@@ -243,13 +243,13 @@ func (m *Manager) HandlePFC(portNumber int, f packet.PFC) {
 		}
 		quanta := f.Quanta(class)
 		if quanta == 0 {
-			o.stats.Class[class].ResumeGot++
-			o.pauses[class].until = now
+			o.rarely(class).stats.ResumeGot++
+			o.rarely(class).pause.until = now
 			o.resume(class, now)
 			continue
 		}
-		o.stats.Class[class].PauseGot++
-		pause := &o.pauses[class]
+		o.rarely(class).stats.PauseGot++
+		pause := &o.rarely(class).pause
 		pause.until = vtime.Never
 		if o.cfg.Rate > 0 {
 			pause.until = now + packet.PauseTime(quanta, o.cfg.Rate)
@@ -277,7 +277,7 @@ type pauseOver port
 
 func (e *pauseOver) Fire(now vtime.Time, arg uint64) {
 	o := (*port)(e)
-	if o.paused&(1<<arg) != 0 && o.pauses[arg].until <= now {
+	if o.paused&(1<<arg) != 0 && o.rarely(int(arg)).pause.until <= now {
 		o.resume(int(arg), now)
 		o.m.Run()
 	}
@@ -289,7 +289,7 @@ func (o *port) resume(class int, now vtime.Time) {
 		return
 	}
 	o.paused &^= 1 << class
-	o.stats.Class[class].PausedTime += now - o.pauses[class].since
+	o.rarely(class).stats.PausedTime += now - o.rarely(class).pause.since
 	o.class(class).resumed = now
 	if o.m.watch.Pause != nil {
 		o.m.watch.Pause(int(o.number), class, true, false)
@@ -310,7 +310,10 @@ func (m *Manager) Headroom(port, class int) (size, most int64) {
 	if !m.ports[port].protects(class) {
 		return 0, 0
 	}
-	return m.ports[port].Headroom, m.ports[port].pauses[class].headroom
+	if r := m.ports[port].rare[class]; r != nil {
+		most = r.pause.headroom
+	}
+	return m.ports[port].Headroom, most
 }
 
 // Count counts a received frame for the class that it is charged to.

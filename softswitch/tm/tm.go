@@ -265,11 +265,27 @@ type rest struct {
 	cfg    Port
 	flying []*Packet // recirculated, in order
 	drr    drr
-	pauses [Queues]pause
-	stats  Stats // except the counters of classes
+	rare   [Queues]*rare // see rarely
 
-	storms   uint8 // queues in a storm
-	storming [Queues]storm
+	pfcSent, pfcGot uint64
+	storms          uint8 // queues in a storm
+}
+
+// rare is what few packets need of a class. Most classes of most ports have none.
+type rare struct {
+	pause pause
+	stats ClassStats // except those of account
+	storm storm
+}
+
+// rarely returns the rare state of a class.
+func (o *port) rarely(class int) *rare {
+	r := o.rare[class]
+	if r == nil {
+		r = &rare{}
+		o.rare[class] = r
+	}
+	return r
 }
 
 // class is one class of a port: the queue of the packets that leave by the
@@ -443,7 +459,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		if m.trims(p, q, cause, lossless) {
 			return m.trim(p, out, q, now)
 		}
-		o.stats.Class[q].Drops++
+		o.rarely(q).stats.Drops++
 		if cause == HeadroomFull {
 			in.lose(a, class, size)
 		}
@@ -488,7 +504,7 @@ func (o *port) whyClosed(q int) Cause {
 	if o.down {
 		return LinkDown
 	}
-	o.stats.Class[q].StormDrops++
+	o.rarely(q).stats.StormDrops++
 	return Storming
 }
 
@@ -721,19 +737,22 @@ func (m *Manager) Used() (now, most int64) { return m.used, m.max }
 // Stats returns the counters of a port, including pauses that have not ended.
 func (m *Manager) Stats(port int) Stats {
 	o := &m.ports[port]
-	s := o.stats
+	s := Stats{PFCSent: o.pfcSent, PFCGot: o.pfcGot}
 	for c := range Queues {
 		a, k := &o.class(c).account, &s.Class[c]
+		if r := o.rare[c]; r != nil {
+			*k = r.stats
+		}
 		k.RxPackets, k.RxBytes, k.TxPackets, k.TxBytes = a.rxPackets, a.rxBytes, a.txPackets, a.txBytes
 		if o.paused&(1<<c) != 0 {
-			k.PausedTime += m.sched.Now() - o.pauses[c].since
+			k.PausedTime += m.sched.Now() - o.rarely(c).pause.since
 		}
 		if a.pausing {
-			k.PausingTime += m.sched.Now() - o.pauses[c].pausing
+			k.PausingTime += m.sched.Now() - o.rarely(c).pause.pausing
 		}
 		if o.storms&bit(c) != 0 {
-			k.StormTime += m.sched.Now() - o.storming[c].begun
-			k.StormSent += a.txPackets - o.storming[c].sent
+			k.StormTime += m.sched.Now() - o.rarely(c).storm.begun
+			k.StormSent += a.txPackets - o.rarely(c).storm.sent
 		}
 	}
 	return s
@@ -792,7 +811,7 @@ func (m *Manager) SetLink(port int, up bool, drop func(*Packet)) {
 		}
 		for !up && o.class(c).head != nil {
 			p := o.dequeue(o.class(c), c, now)
-			o.stats.Class[c].Drops++
+			o.rarely(c).stats.Drops++
 			drop(p)
 		}
 	}

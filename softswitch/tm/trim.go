@@ -24,7 +24,7 @@ func (m *Manager) trims(p *Packet, q int, cause Cause, lossless bool) bool {
 
 // trim cuts a packet and queues what is left of it.
 func (m *Manager) trim(p *Packet, out, q int, now vtime.Time) Cause {
-	k := &m.port(out).stats.Class[q]
+	k := &m.port(out).rarely(q).stats
 	k.Trimmed++
 	p.Frame.Truncate(m.cfg.Trim.Size)
 	p.flags |= isTrimmed
@@ -49,9 +49,10 @@ func (o *port) label(f *packet.Frame) {
 func (m *Manager) Trimmed() (trimmed, dropped uint64) {
 	for i := range m.ports {
 		for c := range Queues {
-			k := &m.ports[i].stats.Class[c]
-			trimmed += k.Trimmed
-			dropped += k.TrimDrops
+			if r := m.ports[i].rare[c]; r != nil {
+				trimmed += r.stats.Trimmed
+				dropped += r.stats.TrimDrops
+			}
 		}
 	}
 	return trimmed, dropped

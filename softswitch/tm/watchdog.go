@@ -41,7 +41,7 @@ func (o *port) watches(class int) bool { return o.cfg.Watchdog.Classes&bit(class
 // watchPause is called for each PAUSE of a watched class. It reports whether the
 // watchdog ignores the PAUSE.
 func (o *port) watchPause(class int, now vtime.Time) (ignored bool) {
-	s := &o.storming[class]
+	s := &o.rarely(class).storm
 	s.last = now
 	if o.storms&bit(class) != 0 {
 		return o.cfg.Watchdog.Action != ActionAlert
@@ -58,7 +58,7 @@ type detect port
 
 func (e *detect) Fire(now vtime.Time, arg uint64) {
 	o, class := (*port)(e), int(arg)
-	s := &o.storming[class]
+	s := &o.rarely(class).storm
 	s.watched = false
 	if o.paused&bit(class) == 0 || o.storms&bit(class) != 0 {
 		return
@@ -66,7 +66,7 @@ func (e *detect) Fire(now vtime.Time, arg uint64) {
 	// The first packet has waited since then because of this pause.
 	since := now
 	if p := o.class(class).head; p != nil {
-		since = max(o.pauses[class].since, p.Enqueued)
+		since = max(o.rarely(class).pause.since, p.Enqueued)
 	}
 	if now-since < o.cfg.Watchdog.Detection {
 		s.watched = true
@@ -78,9 +78,9 @@ func (e *detect) Fire(now vtime.Time, arg uint64) {
 }
 
 func (o *port) beginStorm(class int, now vtime.Time) {
-	m, c, s := o.m, o.class(class), &o.storming[class]
+	m, c, s := o.m, o.class(class), &o.rarely(class).storm
 	o.storms |= bit(class)
-	o.stats.Class[class].Storms++
+	o.rarely(class).stats.Storms++
 	s.begun, s.sent = now, c.txPackets
 	m.h.Storm(int(o.number), class, true)
 	switch o.cfg.Watchdog.Action {
@@ -103,16 +103,16 @@ func (o *port) beginStorm(class int, now vtime.Time) {
 
 // stormDrop counts a packet that the watchdog drops.
 func (o *port) stormDrop(class int) {
-	o.stats.Class[class].Drops++
-	o.stats.Class[class].StormDrops++
+	o.rarely(class).stats.Drops++
+	o.rarely(class).stats.StormDrops++
 }
 
 // quiet returns when a storm is over, unless another PAUSE comes: the restoration time
 // after the last pause has ended, or, at a port without a rate, has come.
 func (o *port) quiet(class int) vtime.Time {
-	from := o.storming[class].last
+	from := o.rarely(class).storm.last
 	if o.cfg.Rate > 0 {
-		from = max(from, o.pauses[class].until)
+		from = max(from, o.rarely(class).pause.until)
 	}
 	return from + o.cfg.Watchdog.Restoration
 }
@@ -139,7 +139,7 @@ func (e *restore) Fire(now vtime.Time, arg uint64) {
 
 // endStorm makes a queue as it was before a storm.
 func (o *port) endStorm(class int, now vtime.Time) {
-	s, k := &o.storming[class], &o.stats.Class[class]
+	s, k := &o.rarely(class).storm, &o.rarely(class).stats
 	o.storms &^= bit(class)
 	if !o.down {
 		o.closed &^= bit(class)

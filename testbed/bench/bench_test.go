@@ -86,6 +86,10 @@ var ratios = []struct {
 	{"PLB to ECMP: user time per traversal", alone("paused", "plb", "dcqcn", 1), alone("paused", "ecmp", "dcqcn", 1), perHop, "≤ 1.4"},
 	{"PB-FS to ECMP: user time per traversal", alone("paused", "pbfs", "dcqcn", 1), alone("paused", "ecmp", "dcqcn", 1), perHop, "≤ 1.4"},
 	{"1,024 hosts, 100G and 400G, to W1 (128): user time per traversal", alone("fattree", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 1), perHop, "≤ 1.3"},
+	{"8,192 hosts, fat tree of 400G, to W1: user time per traversal", alone("hosts8192", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 1), perHop, "≤ 1.5"},
+	{"8,192 hosts, 128 leaves and 64 spines of 400G, to W1: user time per traversal", alone("spine8192", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 1), perHop, "≤ 1.5"},
+	{"one thread to two, 8,192 hosts: elapsed time", alone("hosts8192", "ecmp", "dcqcn", 1), alone("hosts8192", "ecmp", "dcqcn", 2), elapsed, "≥ 1.85"},
+	{"explained to not explained, PAUSE in 128 hosts: user time", alone("storms", "ecmp", "none", 1), alone("calm", "ecmp", "none", 1), userTime, "≤ 1.05"},
 	{"1,024 hosts, all links 100G, to W1: user time per traversal", alone("slow-core", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 1), perHop, "–"},
 	{"load 0.006 to load 0.6, 288 hosts: user time per traversal", alone("light", "ecmp", "dcqcn", 1), alone("hosts288", "ecmp", "dcqcn", 1), perHop, "1"},
 	{"one thread to two, W1: elapsed time", alone("w1", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 2), elapsed, "≥ 1.8"},
@@ -297,6 +301,30 @@ traffic:
 - poisson: {sizes: websearch, load: 0.6, duration: 1ms}
 until: 1ms
 `,
+	// Every host sends 1 MB to one in another pod.
+	"hosts8192": `name: hosts8192
+network:
+  fat_tree: {k: 32, rate: 400Gbps, delay: 1us}
+  switch: {buffer: 64MB, mtu: 4200}
+profiles: [PROFILE]
+hosts: {mtu: 4000}
+traffic:
+- long: {from: h1..h8192, to: h4097..h8192 h1..h4096, size: 1MB}
+until: 20ms
+`,
+	"spine8192": `name: spine8192
+network:
+  leaf_spine: {leaves: 128, spines: 64, hosts_per_leaf: 64, rate: 400Gbps, delay: 1us}
+  switch: {buffer: 128MB, mtu: 4200}
+profiles: [PROFILE]
+hosts: {mtu: 4000}
+traffic:
+- long: {from: h1..h8192, to: h4097..h8192 h1..h4096, size: 1MB}
+until: 20ms
+`,
+	// W1's network and load without congestion control, with and without causes of pauses.
+	"storms": strings.Replace(calm, "explain: false", "explain: true", 1),
+	"calm":   calm,
 	"idle": `name: idle
 network:
   leaf_spine: {leaves: 12, spines: 12, hosts_per_leaf: 24, rate: 40Gbps, delay: 2us}
@@ -308,29 +336,64 @@ until: 100ms
 `,
 }
 
-// runScenario runs a scenario. It measures from the first report of progress to
-// the last one. Starting the network and reading the switches at the end do not
-// count.
+const calm = `name: calm
+network:
+  leaf_spine: {leaves: 8, spines: 8, hosts_per_leaf: 16, rate: 40Gbps, delay: 5us}
+  switch: {buffer: 9MB, pfc: {alpha: 0.125}}
+profiles: [PROFILE]
+explain: false
+hosts: {cc: {algorithm: none}}
+traffic:
+- poisson: {sizes: websearch, load: 0.4, duration: 5ms}
+until: 50ms
+`
+
+// meter measures a run from its first picosecond to its end. Starting the network and
+// reading the switches at the end do not count.
+type meter struct {
+	began, up time.Time
+	before    float64
+	hops      uint64
+	u         usage
+}
+
+// Tap implements scenario.Follower.
+func (m *meter) Tap(*topo.Node) fabric.Tap { return nil }
+
+// Next implements scenario.Follower.
+func (m *meter) Next() vtime.Time {
+	if m.up.IsZero() {
+		return 1
+	}
+	return vtime.Never
+}
+
+// Look implements scenario.Follower.
+func (m *meter) Look(lab *virtual.Lab) {
+	hops := lab.Fabric.Progress().Hops
+	if m.up.IsZero() {
+		m.up, m.before, m.hops = time.Now(), user(), hops
+		m.u.Start = m.up.Sub(m.began).Seconds()
+		return
+	}
+	m.u.Hops, m.u.Wall, m.u.User = hops-m.hops, time.Since(m.up).Seconds(), user()-m.before
+}
+
+// End implements scenario.Follower.
+func (m *meter) End(*fabric.Results) {}
+
+// runScenario runs a scenario.
 func runScenario(t *testing.T, j job, text string) (u usage) {
 	s, err := scenario.Parse(j.net+".yaml", []byte(strings.ReplaceAll(text, "PROFILE", j.profile)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	began, up := time.Now(), time.Time{}
-	before, hops := 0.0, uint64(0)
-	_, err = s.Run(context.Background(), scenario.Options{Threads: j.threads, Event: func(controlplane.Event) {}, Progress: func(p fabric.Progress) {
-		if up.IsZero() {
-			up, before, hops = time.Now(), user(), p.Hops
-			u.Start = up.Sub(began).Seconds()
-		}
-		u.Hops, u.Wall, u.User = p.Hops-hops, time.Since(up).Seconds(), user()-before
-	}})
+	m := &meter{began: time.Now()}
+	_, err = s.Run(context.Background(), scenario.Options{Threads: j.threads, Event: func(controlplane.Event) {}, Follow: func(scenario.Start) scenario.Follower { return m }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hops > u.Hops/20 { // much of the run had passed
-		u.Start = 0
-	}
+	u = m.u
 	u.Hosts = len(s.Cases()[0].Net().Hosts())
 	return u
 }
