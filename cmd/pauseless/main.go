@@ -128,7 +128,7 @@ finish (fabric run, exp run).`,
 		}
 		return gen.AddSchemes(schemes)
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageErrorf(cmd, "%v", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageErrorf(cmd, "%v%s", err, likeFlag(cmd, err)) })
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command

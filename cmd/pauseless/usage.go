@@ -83,6 +83,17 @@ func namePlaceholders(cmd *cobra.Command) {
 	}
 }
 
+// likeFlag suggests a flag for one that does not exist.
+func likeFlag(cmd *cobra.Command, err error) string {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return diag.DidYouMean(missing.GetSpecifiedName(), names)
+}
+
 // missingFile names what a command expects in the place of a file that does not
 // exist: of a flag its usage, of an argument the command's.
 func missingFile(cmd *cobra.Command, err error) error {

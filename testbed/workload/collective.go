@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -157,7 +158,7 @@ func oneOf[T ~string](key string, v T, list []T) error {
 		}
 		names = append(names, string(o))
 	}
-	return fmt.Errorf("%s is %q; want one of %s", key, v, strings.Join(names, ", "))
+	return fmt.Errorf("%s is %q%s; want one of %s", key, v, diag.DidYouMean(string(v), names), strings.Join(names, ", "))
 }
 
 func (c *Collective) check(t *topo.Topology, _ bool) (string, error) {
