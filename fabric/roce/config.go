@@ -12,6 +12,7 @@ package roce
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/internal/packet"
@@ -147,6 +148,11 @@ func (c *Config) Check() (path string, err error) {
 	case c.CNPClass < -1 || c.CNPClass >= packet.Classes:
 		return "cnp_class", fmt.Errorf("cnp_class is %d, must be from 0 to 7, or -1 for the flow's", c.CNPClass)
 	}
+	for _, t := range c.timers() {
+		if t.on && t.time > 0 && t.time < Shortest {
+			return t.path, fmt.Errorf("%s is %v: a timer of hosts has at least %v, so that a run ends", t.path[strings.LastIndexByte(t.path, '.')+1:], t.time, Shortest)
+		}
+	}
 	if path, err := c.PBFS.check(); err != nil {
 		return path, err
 	}
@@ -160,6 +166,30 @@ func (c *Config) Check() (path string, err error) {
 		return "cc.algorithm", err
 	}
 	return c.checkTransport()
+}
+
+// Shortest is the least period of a timer that starts again by itself. Some 10^4 of
+// them in a round trip of a network take longer than its packets.
+const Shortest = 100 * vtime.Nanosecond
+
+// timer is a timer that starts again by itself.
+type timer struct {
+	path string
+	on   bool
+	time vtime.Time
+}
+
+func (c *Config) timers() []timer {
+	return []timer{
+		{"rto", true, c.RTO},
+		{"rto_low", true, c.RTOLow},
+		{"coflows.interval", c.Coflows.Scheduler != "", c.Coflows.Interval},
+		{"hermes.probe", c.Hermes.On, c.Hermes.Probe},
+		{"cc.dcqcn.alpha_timer", true, c.CC.DCQCN.AlphaTimer},
+		{"cc.dcqcn.decrease_timer", true, c.CC.DCQCN.DecreaseTimer},
+		{"cc.dcqcn.rise_timer", true, c.CC.DCQCN.RiseTimer},
+		{"cc.qcn.rise_timer", true, c.CC.QCN.RiseTimer},
+	}
 }
 
 // DSCP returns the code point of a priority: class selectors, except 26 (AF31)

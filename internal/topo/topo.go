@@ -357,6 +357,9 @@ func LeafPrefix(leaf int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(leaf >> 8), byte(leaf), 0}), 24)
 }
 
+// maxDelay is the longest delay of a link: that of a path does not overflow a time.
+const maxDelay = 10 * vtime.Second
+
 // Limits of the address plan 10.leaf.leaf.host.
 const (
 	maxLeaves       = 1 << 16
@@ -523,6 +526,11 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 	}
 	if len(t.Hosts()) == 0 {
 		b.fail("no hosts")
+	}
+	for i := range t.Links {
+		if l := &t.Links[i]; l.Delay > maxDelay {
+			b.fail("the link %s-%s has a delay of %v, more than %v", t.Nodes[l.A.Node].Name, t.Nodes[l.B.Node].Name, l.Delay, maxDelay)
+		}
 	}
 	if b.err != nil {
 		return nil, b.err

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -28,5 +29,36 @@ traffic: [{incast: {degree: 2, size: 20KB, to: h1}}]
 	}
 	if _, err := Parse("x.yaml", []byte(text+"sample: 1us\nuntil: 2s\n")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Times of a file do not overflow, and a timer does not fire without end in no time.
+// Before, links with a delay of 100 days gave flows a negative ideal time and exit code
+// 0, and a timeout of 1 ps made a run last for ever, also after a signal.
+func TestTimesOfAFileAreLimited(t *testing.T) {
+	const text = `name: x
+network: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 3, rate: 40Gbps, delay: %s}%s}
+profile: ecmp
+traffic: [{incast: {degree: 2, size: 20KB, to: h1}}]
+%s
+`
+	for _, c := range []struct{ delay, network, more, want string }{
+		{"9000000s", "", "", "has a delay of 9000000s, more than 10s"},
+		{"11s", "", "", "the link h1-l1 has a delay of 11s, more than 10s"},
+		{"2us", ", change: [{link: l1-s1, delay: 11s}]", "", "the link l1-s1 has a delay of 11s, more than 10s"},
+		{"2us", "", "hosts: {rto: 1ps}", "x.yaml:5:14: rto is 1ps: a timer of hosts has at least 100ns, so that a run ends"},
+		{"2us", "", "hosts: {recovery: irn, rto_low: 99ns}", "rto_low is 99ns"},
+		{"2us", "", "hosts: {coflows: {scheduler: varys, interval: 1ps}}", "interval is 1ps"},
+		{"2us", "", "hosts: {hermes: {on: true, probe: 1ps}}", "probe is 1ps"},
+		{"2us", "", "hosts: {cc: {algorithm: dcqcn, dcqcn: {alpha_timer: 1ps}}}", "alpha_timer is 1ps"},
+	} {
+		if _, err := Parse("x.yaml", fmt.Appendf(nil, text, c.delay, c.network, c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s %s: %.300v, want %q", c.delay, c.network, c.more, err, c.want)
+		}
+	}
+	for _, more := range []string{"hosts: {rto: 0s}", "hosts: {rto: 100ns}", "until: 9000000s"} {
+		if _, err := Parse("x.yaml", fmt.Appendf(nil, text, "2us", "", more)); err != nil {
+			t.Errorf("%s: %v", more, err)
+		}
 	}
 }
