@@ -61,6 +61,8 @@ type Topology struct {
 	// Frames are those that links carry. A file does not have them: they follow from
 	// the hosts and the program.
 	Frames Frames
+
+	byName map[string]int // of a network that a Builder made
 }
 
 // Node is a host or a switch.
@@ -304,6 +306,12 @@ func (t *Topology) Watches(l *Link) bool {
 
 // NodeByName returns the node of the given name, or nil.
 func (t *Topology) NodeByName(name string) *Node {
+	if t.byName != nil {
+		if id, ok := t.byName[name]; ok {
+			return &t.Nodes[id]
+		}
+		return nil
+	}
 	for i := range t.Nodes {
 		if t.Nodes[i].Name == name {
 			return &t.Nodes[i]
@@ -478,7 +486,7 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 	b.setTiers()
 	t := &b.t
 	t.Name, t.Switch = name, sw
-	names := make(map[string]bool)
+	names := make(map[string]int, len(t.Nodes))
 	leaves, devices := 0, uint64(0)
 	hostsOn := make(map[int]int)
 	for i := range t.Nodes {
@@ -486,10 +494,10 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 		if err := CheckName(n.Name); err != nil {
 			b.fail("%v %w", n.Kind, err)
 		}
-		if names[n.Name] {
+		if _, twice := names[n.Name]; twice {
 			b.fail("two nodes are called %q", n.Name)
 		}
-		names[n.Name] = true
+		names[n.Name] = i
 		n.MAC = packet.MAC{0x02, byte(n.Kind), byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
 		if n.Kind == Switch {
 			devices++
@@ -535,6 +543,7 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	t.byName = names
 	return t, nil
 }
 
