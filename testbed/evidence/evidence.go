@@ -94,10 +94,11 @@ func (d *documents) results() {
 				d.problem("%s: the experiment has changed since; run `%s --keep docs/results`", file, o.Command)
 				continue
 			}
-			if o.Partial {
-				d.problem("%s lacks seeds that its claims require: run it without --budget", file)
-			}
+			o.Scenario = exp.RunsHash(s)
 			o.Judge(s.Claims)
+			if n := exp.Lacking(s, o); n > 0 || o.Partial {
+				d.problem("%s: %d pairs of arm and point lack seeds that claims require; run `%s --earlier docs/results --keep docs/results` without --budget", file, n, o.Command)
+			}
 			var text, page bytes.Buffer
 			if err := errors.Join(o.WriteKept(&text), o.WriteMarkdown(&page)); err != nil {
 				d.problem("%s: %w", file, err)

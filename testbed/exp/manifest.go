@@ -64,7 +64,7 @@ type ManifestCase struct {
 func (p *Plan) Manifest(o *result.Outcome) (*Manifest, error) {
 	s := p.Scenario
 	m := &Manifest{
-		Format: "pauseless-manifest/1", Experiment: s.Name, Scale: s.Scale, Command: p.Command, Build: build(), Scenario: sum(s.Text()),
+		Format: "pauseless-manifest/1", Experiment: s.Name, Scale: s.Scale, Command: p.Command, Build: build(), Scenario: RunsHash(s),
 		Seeds: s.Seeds, MaxSeeds: s.MaxSeeds, MaxOpen: s.MaxSeedsOpen, Runs: len(o.Runs), Units: make(map[string]Unit),
 	}
 	for _, metric := range o.Metrics {

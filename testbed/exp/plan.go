@@ -165,7 +165,7 @@ func jobName(arm string, point []string, seed uint64) string {
 func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *result.Outcome {
 	s := p.Scenario
 	o := &result.Outcome{
-		Experiment: s.Name, Summary: s.Summary, Source: s.Source, Scale: s.Scale, Command: p.Command, Scenario: sum(s.Text()), Axes: s.Axes(),
+		Experiment: s.Name, Summary: s.Summary, Source: s.Source, Scale: s.Scale, Command: p.Command, Scenario: RunsHash(s), Axes: s.Axes(),
 		Earlier: earlier,
 	}
 	if s.Scale == scenario.Small {
@@ -223,6 +223,18 @@ func (p *Plan) MoreSeeds(o *result.Outcome) (jobs []Job) {
 		}
 	}
 	return jobs
+}
+
+// Lacking returns how many cells of an outcome have fewer seeds than its scenario, or
+// claims that are less precise than they require, want.
+func Lacking(s *scenario.Scenario, o *result.Outcome) (n int) {
+	want := o.Wanting(s.MaxSeeds, s.MaxSeedsOpen)
+	for i := range o.Cells {
+		if len(o.Cells[i].Seeds) < max(len(s.Seeds), want[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // seed returns the n-th seed, from 0: those of the file, then the numbers

@@ -139,14 +139,18 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	}
 }
 
-// Continues returns an error if an outcome is of another file or scale than a scenario,
-// so that no seeds can be added to it.
+// Continues returns an error if the runs of an outcome are not those of a scenario, so
+// that no seeds can be added to it. Other claims, premises and seeds do not matter.
 func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
-	if earlier.Scenario != sum(s.Text()) || earlier.Scale != s.Scale {
+	if earlier.Scenario != RunsHash(s) && earlier.Scenario != sum(s.Text()) || earlier.Scale != s.Scale {
 		return fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", s.Name)
 	}
 	return nil
 }
+
+// RunsHash returns the hash of what the runs of a scenario follow from. Outcomes of
+// earlier versions have that of the whole file instead.
+func RunsHash(s *scenario.Scenario) string { return sum(s.Runs()) }
 
 // take notes the runs of an earlier outcome, but for those of stale arms, and which of
 // them to make again: one, even if the budget is spent.

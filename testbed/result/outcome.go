@@ -27,7 +27,7 @@ type Outcome struct {
 	// Why explains why the small scale answers the experiment's question.
 	Why      string   `json:"why,omitempty"`
 	Command  string   `json:"command"`         // that repeats the experiment
-	Scenario string   `json:"scenario_sha256"` // hash of the file
+	Scenario string   `json:"scenario_sha256"` // hash of what the runs follow from
 	Arms     []Arm    `json:"arms"`
 	Axes     []Axis   `json:"axes,omitempty"`
 	Metrics  []Metric `json:"metrics"` // of all cells, in the order of SortMetrics

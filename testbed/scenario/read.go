@@ -28,6 +28,9 @@ import (
 // frame are the keys of a file that a case does not have.
 var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "max_seeds_open", "claims", "premise", "small"}
 
+// notOfRuns are the keys of a file on which no run depends.
+var notOfRuns = []string{"summary", "source", "seeds", "max_seeds", "max_seeds_open", "claims", "premise", "small"}
+
 // notOfArms are the keys of a case that arms must share.
 var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "max_seeds_open", "vary", "arms", "profiles", "claims", "premise", "small"}
 
@@ -60,6 +63,7 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 	}
 	r.f = f
 	s := r.s
+	s.runs = f.Without(notOfRuns...).Canonical()
 	s.Keys = newKeys()
 	f.Into(s)
 	// Values that could not be read would be reported again.

@@ -70,6 +70,7 @@ type Scenario struct {
 	axes  []result.Axis
 	cases []*Case
 	text  []byte
+	runs  []byte // see Runs
 	files []string
 	open  workload.Open // nil for files of this machine
 }
@@ -229,6 +230,10 @@ func (s *Scenario) Axes() []result.Axis { return s.axes }
 
 // Text returns the file.
 func (s *Scenario) Text() []byte { return s.text }
+
+// Runs returns what the runs follow from: the file at its scale without claims, premises,
+// seeds, and what is written for readers. Two files with equal Runs have equal runs.
+func (s *Scenario) Runs() []byte { return s.runs }
 
 // Reseed replaces the seeds of the scenario by 1 to n, to which none are added.
 func (s *Scenario) Reseed(n int) {
