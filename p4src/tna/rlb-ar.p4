@@ -531,6 +531,7 @@ control Route(inout headers_t hdr,
         meta.first_port = first_port;
         meta.last_path = last_path;
         meta.hop = HOP_CHOICE;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route") @kind("routes")
