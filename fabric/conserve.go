@@ -81,6 +81,16 @@ func (f *Fabric) conserve() error {
 	return nil
 }
 
+// Frames returns the number of frames that exist: in hosts and switches, and on links.
+func (f *Fabric) Frames() (n int64) {
+	for i, node := range f.engine.nodes {
+		if f.isNode(i) {
+			n += node.pool.Out()
+		}
+	}
+	return n
+}
+
 // quiet reports whether the node has handled no event since the last check. An
 // earlier error would persist, and new frames are counted when they are
 // handled.

@@ -167,7 +167,7 @@ func (f *facts) annotated(text string) error {
 	for _, t := range f.tables {
 		err := oneOf("kind", t.Kind, manifest.Kinds)
 		if err == nil && t.Entries != "" {
-			err = oneOf("entries", t.Entries, manifest.EntriesOf)
+			err = manifest.CheckEntries(t.Entries)
 		}
 		if err != nil {
 			return fmt.Errorf("table %s: %w", t.Name, err)

@@ -37,6 +37,13 @@ func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	c.Frame = s.net.Frames().Clone(p.Frame)
 	c.In, c.Class = p.In, p.Class
 	s.tm.Share(p, c)
+	if s.followCopies {
+		c.Frame.SetFlow(p.Frame.Flow())
+	}
+	if s.following(p.Frame) {
+		s.tracer.before[c.Frame] = s.tracer.before[p.Frame]
+		s.tracer.Copy(p.Frame, c.Frame)
+	}
 	return c
 }
 

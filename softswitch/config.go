@@ -34,6 +34,10 @@ type Config struct {
 	Units    Units
 	// Seed initialises the generator of P4's random extern.
 	Seed uint64
+	// QueueByClass puts the packets of v1model programs that do not set
+	// standard_metadata.priority into the queue of their class, as a switch that trusts
+	// the DSCP does. Otherwise they are in queue 0.
+	QueueByClass bool
 	// MaxPasses limits the work for one received frame: the resubmissions and
 	// recirculations of it and of all its copies, together with the copies that
 	// they make, and those that egress makes. The copies that the frame's first pass through

@@ -69,8 +69,11 @@ type Switch struct {
 
 	stats    Stats
 	observer *Observer
-	control  Control
-	onStorm  func(Storm)
+	tracer   *Tracer // nil: nobody asked
+	// followCopies makes copies of frames keep the number of their flow.
+	followCopies bool
+	control      Control
+	onStorm      func(Storm)
 }
 
 // Control has the functions that pass messages from the data path to a
@@ -96,6 +99,9 @@ type Storm struct {
 	Dropped, Sent uint64
 	Lasted        vtime.Time
 }
+
+// FollowCopies makes copies of frames keep the number of their flow, for measurement.
+func (s *Switch) FollowCopies() { s.followCopies = true }
 
 // OnStorm sets a function that is called on the data path when a PFC storm begins or
 // is over. It must not call the switch.
@@ -384,6 +390,9 @@ func (s *Switch) Waiting(in, out, class int) int64 {
 
 // drop counts a packet as dropped and frees it.
 func (s *Switch) drop(p *tm.Packet, cause DropCause) {
+	if s.tracer != nil {
+		s.traceDrop(p, cause)
+	}
 	if p.Uncounted { // never enqueued: class zero
 		p.Uncounted = false
 		s.tm.Count(int(p.In), 0, p.Frame.Len())

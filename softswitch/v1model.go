@@ -41,8 +41,11 @@ type v1model struct {
 	// nanoseconds is true if the program's times are in nanoseconds, not in
 	// microseconds. The divisors of units are constants, so it divides nothing.
 	nanoseconds bool
-	slower      uint64 // Units.Slower, at least 1
-	depthUnit   depthUnit
+	// byClass makes packets wait in the queue of their class: Config.QueueByClass, and
+	// the program sets no queue.
+	byClass   bool
+	slower    uint64 // Units.Slower, at least 1
+	depthUnit depthUnit
 	// Whether the program reads times, depths, and in egress the number of the queue
 	// or the packet's length.
 	readsIngressTime, readsEgressTime, readsTimes, readsEnqDepth, readsDeqDepth, readsRest bool
@@ -82,6 +85,7 @@ func newV1Model(s *Switch, st *interp.State) *v1model {
 	a.readsIngressTime, a.readsEgressTime = reads(a.ingressTime), reads(a.egressTime)
 	a.readsTimes, a.readsEnqDepth, a.readsDeqDepth = reads(a.enqTime, a.deqDelta), reads(a.enqDepth), reads(a.deqDepth)
 	a.readsRest = reads(a.qid, a.packetLength)
+	a.byClass = s.cfg.QueueByClass && !st.Program.Sets("intrinsic_metadata.priority")
 	switch s.units.Depth {
 	case "cells80":
 		a.depthUnit = cells
@@ -147,6 +151,9 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 	}
 	for {
 		s.stats.Processed++
+		if s.tracer != nil {
+			a.traceArrival(p, instance)
+		}
 		length, through := p.Frame.Len(), false
 		if instance == instanceNormal {
 			var time uint64
@@ -160,6 +167,9 @@ func (a *v1model) ingress(p *tm.Packet, instance uint64) {
 			m.Set(a.packetLength, uint64(length))
 			m.Set(a.instanceType, instance)
 			m.Parse()
+		}
+		if s.tracer != nil {
+			a.traceParsed(p)
 		}
 		if !through {
 			m.Set(a.parserError, uint64(m.Ask.ParserError))
@@ -198,6 +208,9 @@ func (a *v1model) requests(p *tm.Packet, instance uint64) bool {
 		// The clone is parsed from the original packet, which needs the machine: the
 		// state of the packet is saved.
 		a.list = m.List(ask.CloneList, a.list)
+		if s.tracer != nil {
+			a.traceClone(p, ask.CloneSession, s.sessions[uint32(ask.CloneSession)])
+		}
 		if c := s.sessions[uint32(ask.CloneSession)]; c != nil {
 			a.saved = m.SaveAll(a.saved)
 			a.cloneIngress(p, c, ask.CloneList, instance)
@@ -224,6 +237,9 @@ func (a *v1model) forward(p *tm.Packet, instance uint64) {
 	if group := m.Get(a.mcastGroup); group != 0 {
 		m.Set(a.instanceType, instanceReplication)
 		g := s.groups[uint32(group)]
+		if s.tracer != nil {
+			a.traceGroup(p, group, g)
+		}
 		if g == nil || len(g.replicas) == 0 {
 			s.drop(p, DropMulticast)
 			return
@@ -232,7 +248,7 @@ func (a *v1model) forward(p *tm.Packet, instance uint64) {
 		if instance != instanceNormal {
 			n = s.copies(p, n-1) + 1
 		}
-		a.replicate(p, g.replicas[:n], int(m.Get(a.priority))&7)
+		a.replicate(p, g.replicas[:n], a.queueOf(p))
 		return
 	}
 	spec := int(m.Get(a.egressSpec))
@@ -241,8 +257,19 @@ func (a *v1model) forward(p *tm.Packet, instance uint64) {
 		return
 	}
 	m.Set(a.instanceType, instanceNormal)
+	if s.tracer != nil {
+		a.traceForward(p, spec, a.queueOf(p))
+	}
 	a.held = p
-	s.enqueue(p, spec, int(m.Get(a.priority))&7, m.Now)
+	s.enqueue(p, spec, a.queueOf(p), m.Now)
+}
+
+// queueOf returns the queue of a packet at the end of ingress.
+func (a *v1model) queueOf(p *tm.Packet) int {
+	if a.byClass {
+		return max(int(p.Class), 0)
+	}
+	return int(a.m.Get(a.priority)) & 7
 }
 
 // keep saves the state for egress of the packet that was queued last, because
@@ -306,6 +333,9 @@ func (a *v1model) sendClone(p *tm.Packet, c *session, n int) {
 func (a *v1model) Egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 	s, m := a.s, a.m
 	m.Now = now
+	if s.tracer != nil {
+		a.traceLeaving(p, now)
+	}
 	if a.held == p {
 		a.held = nil
 		m.Continue()
@@ -350,6 +380,9 @@ func (a *v1model) Egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 		s.drop(p, DropEgress)
 		return tm.Drop
 	}
+	if s.tracer != nil {
+		a.traceEnd(p)
+	}
 	m.Finish()
 	if m.Ask.Recirculate != 0 {
 		p.List = uint16(m.Ask.Recirculate)
@@ -360,6 +393,9 @@ func (a *v1model) Egress(p *tm.Packet, now vtime.Time) tm.Verdict {
 		s.drop(p, DropPort)
 		return tm.Drop
 	}
+	if s.tracer != nil {
+		a.traceSent(p)
+	}
 	return tm.Send
 }
 
@@ -369,6 +405,9 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	s, m := a.s, a.m
 	ask := m.Ask
 	c := s.sessions[uint32(ask.CloneSession)]
+	if s.tracer != nil {
+		a.traceClone(p, ask.CloneSession, c)
+	}
 	if c == nil || len(c.replicas) == 0 {
 		return
 	}

@@ -3,13 +3,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/pauseless/pauseless/controlplane"
@@ -18,7 +14,6 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/prototext"
 )
 
 func newCtlEntriesCmd(c *ctl) *cobra.Command {
@@ -28,8 +23,9 @@ func newCtlEntriesCmd(c *ctl) *cobra.Command {
 		Long: `Write table entries, multicast groups, clone sessions, action profile
 members and groups, meters and digests. Each is one argument, or one line of a
 file, in which # begins a comment. FILE.json is the runtime JSON of a switch in
-p4lang's tutorials. A file can also be a p4.v1.WriteRequest in protobuf text format. All entries are checked against the program's P4Info before
-any is written.
+p4lang's tutorials. A file can also be a p4.v1.WriteRequest in protobuf text format,
+or have commands of simple_switch_CLI (table_add and so on). All entries are checked
+against the program's P4Info before any is written.
 
   TABLE [prio N] FIELD=COND… -> ACTION(PARAM=VALUE, …)
   TABLE default -> ACTION(…)
@@ -96,7 +92,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "`FILE`: read entries from it: one a line, a runtime JSON of p4lang's tutorials, or a WriteRequest in protobuf text format; - is standard input")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "`FILE`: read entries from it: one a line, a runtime JSON of p4lang's tutorials, a WriteRequest in protobuf text format, or commands of simple_switch_CLI; - is standard input")
 	cmd.MarkFlagFilename("file")
 	return cmd
 }
@@ -128,47 +124,17 @@ func entriesText(stdin io.Reader, file string) ([]byte, error) {
 	return infile.Read(file)
 }
 
-// writeRequest is the start of a p4.v1.WriteRequest in protobuf text format.
-var writeRequest = regexp.MustCompile(`^(\s|#.*\n)*(updates|device_id|role|role_id|election_id|atomicity)\s*[:{<]`)
-
-// entriesIn parses a file of entries in any of its formats: the runtime JSON of
-// p4lang's tutorials, a p4.v1.WriteRequest, or an entry a line. All updates have the
-// given type; without one, they have that of the WriteRequest, or insert.
+// entriesIn parses a file of entries in any of the formats of schema.ParseUpdates. All
+// updates have the given type; without one, they have that of the file.
 func entriesIn(sch *schema.Schema, name string, text []byte, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
-	insert := cmp.Or(typ, p4v1.Update_INSERT)
-	switch {
-	case filepath.Ext(name) == ".json":
-		entities, err := sch.ParseRuntime(name, text)
-		if err != nil {
-			return nil, err
-		}
-		var updates []*p4v1.Update
-		for _, e := range entities {
-			updates = append(updates, update(e, insert))
-		}
-		return updates, nil
-	case writeRequest.Match(text):
-		w := &p4v1.WriteRequest{}
-		if err := prototext.Unmarshal(text, w); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for i, u := range w.Updates {
-			if typ != p4v1.Update_UNSPECIFIED {
-				w.Updates[i] = update(u.Entity, typ)
-			}
-		}
-		return w.Updates, nil
+	updates, err := sch.ParseUpdates(name, text)
+	if err != nil {
+		return nil, err
 	}
-	var updates []*p4v1.Update
-	for n, line := range strings.Split(string(text), "\n") {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-			continue
+	for i, u := range updates {
+		if typ != p4v1.Update_UNSPECIFIED {
+			updates[i] = update(u.Entity, typ)
 		}
-		e, err := sch.ParseEntity(line)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
-		}
-		updates = append(updates, update(e, insert))
 	}
 	if len(updates) == 0 {
 		return nil, fmt.Errorf("%s has no entries", name)
@@ -190,20 +156,8 @@ func parseEntries(sch *schema.Schema, lines []string, typ p4v1.Update_Type) ([]*
 }
 
 func update(e *p4v1.Entity, typ p4v1.Update_Type) *p4v1.Update {
-	if typ == p4v1.Update_INSERT && alwaysThere(e) {
-		typ = p4v1.Update_MODIFY
+	if typ == p4v1.Update_INSERT {
+		return schema.Insert(e)
 	}
 	return &p4v1.Update{Type: typ, Entity: e}
-}
-
-// alwaysThere reports whether an entity can only be modified: a default entry,
-// or a cell of an array.
-func alwaysThere(e *p4v1.Entity) bool {
-	switch e := e.Entity.(type) {
-	case *p4v1.Entity_TableEntry:
-		return e.TableEntry.IsDefaultAction
-	case *p4v1.Entity_MeterEntry, *p4v1.Entity_CounterEntry, *p4v1.Entity_RegisterEntry:
-		return true
-	}
-	return false
 }

@@ -322,7 +322,7 @@ func (s *shell) present(f *controlplane.Fabric, words []string) (list []present)
 			if err != nil && status.Code(err) != codes.NotFound {
 				continue
 			}
-			h.entry, h.fixed = "", alwaysThere(e)
+			h.entry, h.fixed = "", schema.AlwaysThere(e)
 			for _, x := range there {
 				if diff.Key(x) == diff.Key(e) {
 					h.entry = sch.FormatEntity(x)

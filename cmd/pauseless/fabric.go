@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/hpcc"
+	"github.com/pauseless/pauseless/testbed/packets"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -36,7 +38,7 @@ func newFabricCmd() *cobra.Command {
 type fabricFlags struct {
 	topology, flows, config, profile, target, algorithm string // formats of the HPCC simulator
 	fct, pfc                                            string
-	dir, output, record, trace                          string
+	dir, output, record, trace, pcap                    string
 	threads                                             int
 	collective                                          collectiveFlags
 	explain, lost                                       bool
@@ -77,6 +79,7 @@ code is 3 if measured flows are left: the time was over, or they cannot proceed.
 	fl.StringVar(&f.fct, "fct", "", "`FILE`: write flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "`FILE`: write PFC events in the HPCC format")
 	fl.StringVarP(&f.dir, "dir", "d", "", "`FOLDER`: write results.json, flows-*.csv and report.html there")
+	fl.StringVar(&f.pcap, "pcap", "", "`FOLDER`: write what each host receives besides flows there, in ARM-SEED-HOST.pcap, of a scenario with packets")
 	fl.StringVar(&f.record, "record", "", "`FILE`: write a recording for pauseless live")
 	fl.StringVar(&f.trace, "trace", "", "`FILE`: write a trace for ui.perfetto.dev")
 	fl.StringVarP(&f.output, "output", "o", "table", "`FORM`: what to print: table or json")
@@ -109,6 +112,12 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	stderr := cmd.ErrOrStderr()
 	var watch peaks
 	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read, Explain: f.explain, Lost: f.lost}
+	if f.pcap != "" {
+		if err := checkFolder(f.pcap); err != nil {
+			return err
+		}
+		o.Packets = func(run *result.Run, r *packets.Run) error { return writePcaps(f.pcap, s, run, r) }
+	}
 	var rec recording
 	var follow []func(scenario.Start) scenario.Follower
 	if f.record != "" || f.trace != "" {
@@ -192,6 +201,18 @@ func (f *fabricFlags) write(out, stderr io.Writer, s *scenario.Scenario, runs []
 		fmt.Fprintf(stderr, "report: %s\n", path)
 	}
 	return err
+}
+
+// writePcaps writes what the hosts of a run have received besides flows.
+func writePcaps(dir string, s *scenario.Scenario, run *result.Run, r *packets.Run) error {
+	label := strings.NewReplacer("/", "-", " ", "-", ",", "").Replace(strings.Join(append([]string{run.Arm}, run.Point...), "-"))
+	for _, id := range r.Hosts() {
+		name := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.pcap", label, run.Seed, s.Cases()[0].Net().Nodes[id].Name))
+		if err := writeFile(name, func(w io.Writer) error { return r.WritePcap(w, id) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeFile(name string, do func(io.Writer) error) error { return outfile.With(name, 0o666, do) }

@@ -133,7 +133,7 @@ finish (fabric run, exp run).`,
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"simulate", "Simulate and compare:", []*cobra.Command{newDemoCmd(), newFabricCmd(), newExpCmd(), newReportCmd(), newLiveCmd()}},
+		{"simulate", "Simulate and compare:", []*cobra.Command{newDemoCmd(), newFabricCmd(), newTraceCmd(), newExpCmd(), newReportCmd(), newLiveCmd()}},
 		{"write", "Write P4:", []*cobra.Command{newGenCmd(), newCompileCmd(), newFmtCmd(), newSTFCmd()}},
 		{"run", "Run and control switches:", []*cobra.Command{newSwitchCmd(), newCtlCmd(), newDeployCmd(), newHostCmd(), newTofinoCmd()}},
 		{"other", "Other:", []*cobra.Command{newSchemaCmd(), newWiresharkCmd()}},

@@ -190,6 +190,9 @@ func stuckIn(runs []*result.Run) error {
 		}
 	}
 	for _, r := range runs {
+		if n := len(r.Unmet); n > 0 {
+			return stuckError{fmt.Sprintf("%s, seed %d: %d of the expectations are not met: %s", r.Label(), r.Seed, n, r.Unmet[0])}
+		}
 		if left := r.Summary.Flows - r.Summary.Finished; r.Cut && left > 0 {
 			return stuckError{fmt.Sprintf("%s, seed %d was cut off at %s: %d of %d judged flows had not ended; raise until (SIMULATOR_STOP_TIME or FLOWGEN_STOP_TIME in a simulator's configuration)",
 				r.Label(), r.Seed, end(r.Summary.EndUS), left, r.Summary.Flows)}

@@ -33,7 +33,7 @@ var contents = []struct {
 	patterns []string
 	folded   bool // not open at first
 }{
-	{"Start", []string{"README.md", "docs/README.md", "docs/tutorials/README.md", "docs/tutorials/first-*.md", "docs/own-scheme.md", "docs/tutorials/*.md"}, false},
+	{"Start", []string{"README.md", "docs/README.md", "docs/tutorials/README.md", "docs/tutorials/first-*.md", "docs/own-scheme.md", "docs/own-p4.md", "docs/tutorials/*.md"}, false},
 	{"Guides", []string{"docs/switch.md", "docs/watchdog.md", "docs/pauses.md", "docs/controller.md", "docs/networks.md", "docs/bmv2.md", "docs/fabric.md", "docs/hosts.md", "docs/training.md", "docs/ai-fabrics.md", "docs/experiments.md", "docs/workers.md", "docs/pictures.md",
 		"docs/compiler.md", "docs/tofino.md", "docs/tofino-differences.md", "docs/tofino-fabric.md", "docs/security.md", "docs/judge.md"}, false},
 	{"Schemes", []string{"docs/schemes/README.md", "gen/schemes/*/README.md"}, false},

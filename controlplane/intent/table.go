@@ -26,6 +26,8 @@ func (b *builder) tables() {
 			if b.node.Leaf >= 0 {
 				b.defaultEntry(t)
 			}
+		case "hosts":
+			b.hostEntries(t)
 		default:
 			for _, p := range b.portsOf(t.Name, t.Entries) {
 				b.portEntry(t, p)
@@ -127,12 +129,8 @@ func (b *builder) nodeValues() map[string]float64 {
 	if b.node.Leaf >= 0 {
 		scope, relays = b.node.Leaf, max(2*(b.tiers-1)-1, 0)
 	}
-	mac := uint64(0)
-	for _, octet := range b.node.MAC {
-		mac = mac<<8 | uint64(octet)
-	}
 	return map[string]float64{
-		"node.id": float64(b.node.DeviceID), "node.id12": float64(b.node.DeviceID & 0xfff), "node.mac": float64(mac),
+		"node.id": float64(b.node.DeviceID), "node.id12": float64(b.node.DeviceID & 0xfff), "node.mac": macValue(b.node.MAC),
 		"node.leaf": float64(b.node.Leaf), "node.scope": float64(scope), "node.relays": float64(relays),
 	}
 }

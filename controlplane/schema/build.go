@@ -52,7 +52,7 @@ func (b *builder) all() {
 				r.Bits = r.Members[0]
 			}
 		}
-		r.Unit = annotation(x.GetPreamble().GetAnnotations(), "unit")
+		r.Unit = Annotation(x.GetPreamble().GetAnnotations(), "unit")
 		r.Index = b.dims(x.Preamble)
 		r.Name = b.register(kindRegister, x.Preamble, r)
 		s.Registers = append(s.Registers, r)
@@ -306,7 +306,7 @@ func (b *builder) members(prefix string, spec *p4configv1.P4DataTypeSpec, out []
 }
 
 func (b *builder) dims(p *p4configv1.Preamble) []Dim {
-	text := annotation(p.GetAnnotations(), "index")
+	text := Annotation(p.GetAnnotations(), "index")
 	if text == "" {
 		return nil
 	}
@@ -317,8 +317,9 @@ func (b *builder) dims(p *p4configv1.Preamble) []Dim {
 	return dims
 }
 
-// annotation returns the string in @name("…") or @name(…), or "".
-func annotation(list []string, name string) string {
+// Annotation returns the string in @name("…") or @name(…) among annotations of a P4Info,
+// or "".
+func Annotation(list []string, name string) string {
 	for _, a := range list {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(a), "@"+name)
 		if !ok {

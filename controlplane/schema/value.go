@@ -37,7 +37,7 @@ func formatOf(name string, bits int, annotations []string) Format {
 	if bits == 0 {
 		return Text
 	}
-	switch annotation(annotations, "format") {
+	switch Annotation(annotations, "format") {
 	case "IPV4_ADDRESS":
 		if bits == 32 {
 			return IPv4

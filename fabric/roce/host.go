@@ -66,6 +66,7 @@ type Host struct {
 	rng      *rand.Rand         // of Hermes
 	work     *work              // nil: no flow waits for others
 	onPause  func(Held)         // nil: nobody asks
+	endpoint *endpoint          // nil: all frames are of flows
 	puller   puller             // credit, of transport uec
 
 	Stats Stats
@@ -219,7 +220,9 @@ func (st *starter) Fire(now vtime.Time, arg uint64) {
 // Receive receives a frame from the link of a port.
 func (h *Host) Receive(port int, f *packet.Frame) {
 	h.Stats.Frames++
-	h.receive(h.net.Now(), port, f)
+	if h.endpoint == nil || !h.endpoint.receive(h.net.Now(), f) {
+		h.receive(h.net.Now(), port, f)
+	}
 	h.net.Frames().Put(f)
 }
 

@@ -267,6 +267,7 @@ var wallClock = map[string]string{
 	"softswitch/p4rtserver/server.go": "P4Runtime wants digests' times as wall clock",
 	"testbed/live/busy.go":            "notices that the clock was set",
 	"testbed/netns/socket_linux.go":   "a deadline in the past",
+	"testbed/packets/endpoint.go":     "a file of frames has virtual times",
 	"testbed/relay/socket_linux.go":   "the kernel's stamps of frames",
 }
 

@@ -14,6 +14,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -36,14 +37,17 @@ type Manifest struct {
 	RecirculationPort int `json:"recirculation_port,omitempty"`
 	// MirrorBytes is the length to which mirrored packets are truncated on TNA.
 	// Messages and feedback fit, with the headers that they are made from.
-	MirrorBytes int         `json:"mirror_bytes,omitempty"`
-	Network     Network     `json:"network"` // from which the defaults follow
-	Tables      []Table     `json:"tables"`
-	Registers   []Register  `json:"registers"`
-	Counters    []Counter   `json:"counters,omitempty"`
-	Digests     []Digest    `json:"digests,omitempty"`
-	Parameters  []Parameter `json:"parameters"`
-	Constants   []Constant  `json:"constants,omitempty"`
+	MirrorBytes int        `json:"mirror_bytes,omitempty"`
+	Network     Network    `json:"network"` // from which the defaults follow
+	Tables      []Table    `json:"tables"`
+	Registers   []Register `json:"registers"`
+	Counters    []Counter  `json:"counters,omitempty"`
+	Digests     []Digest   `json:"digests,omitempty"`
+	// Own is the hash of all files of a program that nobody generated: those of its
+	// switches, and their entries.
+	Own        string      `json:"own,omitempty"`
+	Parameters []Parameter `json:"parameters"`
+	Constants  []Constant  `json:"constants,omitempty"`
 	// Notes describe differences between the program and the scheme's paper, or
 	// the same profile on another target.
 	Notes []string `json:"notes,omitempty"`
@@ -109,8 +113,8 @@ type Table struct {
 	Kind string `json:"kind"`
 	Doc  string `json:"doc"`
 	// Entries are the entries that follow from the topology: one for each of
-	// all_ports or fabric_ports (those to other switches), or the default entry, of
-	// each switch or only of each leaf.
+	// all_ports, fabric_ports (those to other switches) or hosts, or the default entry,
+	// of each switch or only of each leaf.
 	Entries string `json:"entries,omitempty"`
 	// Sessions are the clone sessions that the table's actions use: one for each of
 	// all_ports or fabric_ports.
@@ -128,8 +132,16 @@ type Table struct {
 // empty one of the latter.
 var (
 	Kinds     = []string{"routes", "ports", "settings", "enumeration", "constant"}
-	EntriesOf = []string{"all_ports", "fabric_ports", "switch", "leaf"}
+	EntriesOf = []string{"all_ports", "fabric_ports", "switch", "leaf", "hosts"}
 )
+
+// CheckEntries returns an error unless a word is a value of Table.Entries.
+func CheckEntries(word string) error {
+	if word == "" || slices.Contains(EntriesOf, word) {
+		return nil
+	}
+	return fmt.Errorf("@entries(%q)%s is none of %s", word, diag.DidYouMean(word, EntriesOf), strings.Join(EntriesOf, ", "))
+}
 
 // Argument is an argument of an action, in the target's units.
 type Argument struct {

@@ -163,6 +163,15 @@ func (m *Manifest) Args(table string, n Network, more map[string]float64) ([]Arg
 	return args, nil
 }
 
+// Whole returns the value of a formula that must be a whole number of at least zero.
+func (m *Manifest) Whole(f Expr, n Network, more map[string]float64) (uint64, error) {
+	v, err := f.eval(m.scope(n, more))
+	if err == nil && (v < 0 || v >= 1<<53 || v != math.Trunc(v)) {
+		err = fmt.Errorf("%q is %v, and no whole number", string(f), v)
+	}
+	return uint64(v), err
+}
+
 // Value returns a parameter in its own unit for a link of the network: the value
 // in the profile, or the one that follows from the link, for the network that runs.
 func (m *Manifest) Value(name string, n Network) (float64, error) {

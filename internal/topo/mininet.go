@@ -4,6 +4,8 @@ package topo
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +24,8 @@ const (
 
 // mininetNet is a network for Mininet: a topology.json of p4lang's tutorials, or
 // the value of "topology" in a p4app.json of p4-utils. Nodes, links and port
-// numbers are used. The addresses of hosts and the programs of switches are
-// ignored: pauseless has its own address plan, and profiles.
+// numbers are used. The addresses of hosts and the files of switches are for programs
+// of one's own: profiles have their own address plan.
 type mininetNet struct {
 	Hosts    map[string]mininetHost   `yaml:"hosts"`
 	Switches map[string]mininetSwitch `yaml:"switches"`
@@ -121,6 +123,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	for _, name := range f.Raw(join(path, "switches")).Keys() {
 		r.add(name, "switches", func(name string) int { return r.b.AddSwitch(name, 0) })
 	}
+	r.given()
 	r.links()
 	for i, n := range r.b.t.Nodes {
 		for p, port := range n.Ports {
@@ -172,6 +175,47 @@ func (r *mininetReader) add(name, key string, add func(string) int) {
 	}
 	r.nodes[name] = add(name)
 	r.names = append(r.names, name)
+}
+
+// given reads what the file says about hosts and switches besides their links.
+func (r *mininetReader) given() {
+	for i := range r.b.t.Nodes {
+		n := &r.b.t.Nodes[i]
+		if n.Kind == Switch {
+			s := r.net.Switches[n.Name]
+			n.Given.Runtime, n.Given.CLI = s.Runtime.Text(""), s.CLI.Text("")
+			if n.Given.Program = s.Program.Text(""); n.Given.Program == "" {
+				n.Given.Program = s.Source.Text("")
+			}
+			continue
+		}
+		h, at := r.net.Hosts[n.Name], "hosts."+n.Name
+		if text := h.IP.Text(""); text != "" {
+			if !strings.Contains(text, "/") {
+				text += "/24"
+			}
+			p, err := netip.ParsePrefix(text)
+			if err != nil || !p.Addr().Is4() {
+				r.errorf(at+".ip", "ip is %q: want an IPv4 address and the length of its network, such as 10.0.1.1/24", h.IP.Text(""))
+			} else {
+				n.Given.IP = p
+			}
+		}
+		if text := h.MAC.Text(""); text != "" {
+			mac, err := net.ParseMAC(text)
+			if err != nil || copy(n.Given.MAC[:], mac) != 6 || len(mac) != 6 {
+				r.errorf(at+".mac", "mac is %q: want six bytes, such as 08:00:00:00:01:11", text)
+			}
+		}
+		for _, c := range h.Commands.Items() {
+			n.Given.Commands = append(n.Given.Commands, c.Text(""))
+			// arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00
+			if words := strings.Fields(c.Text("")); len(words) > 2 && words[0] == "arp" {
+				mac, _ := net.ParseMAC(words[len(words)-1]) // or there is none
+				copy(n.Given.Gateway[:], mac)
+			}
+		}
+	}
 }
 
 func (r *mininetReader) links() {

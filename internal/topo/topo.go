@@ -89,6 +89,37 @@ type Node struct {
 	// host:port; it is empty if the address is chosen when the switch is started.
 	DeviceID uint64
 	Address  string
+	// Given is what the file of a network for Mininet says about the node. It is used
+	// with programs of one's own.
+	Given Given `json:",omitzero"`
+}
+
+// Given is what a topology.json of p4lang's tutorials, or a p4app.json of p4-utils, says
+// about a host or a switch.
+type Given struct {
+	IP       netip.Prefix // of a host, with the length of its network
+	MAC      packet.MAC
+	Commands []string   // that a host executes
+	Gateway  packet.MAC // that the commands give for the host's gateway, or zero
+	// Runtime, Commands and Program are files of a switch: its runtime JSON, its commands of
+	// simple_switch_CLI, and its compiled program.
+	Runtime, CLI, Program string
+}
+
+// Addressed returns the topology in which hosts have the addresses that its file gives.
+func (t *Topology) Addressed() *Topology {
+	c := *t
+	c.Nodes = slices.Clone(t.Nodes)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.Given.IP.IsValid() {
+			n.IP = n.Given.IP.Addr()
+		}
+		if n.Given.MAC != (packet.MAC{}) {
+			n.MAC = n.Given.MAC
+		}
+	}
+	return &c
 }
 
 // Port is one end of a link, as its node sees it.

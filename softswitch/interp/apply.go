@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"unsafe"
-
-	"github.com/pauseless/pauseless/internal/bitvec"
 )
 
 // applyTable is the fastest implementation of apply that suits the table.
@@ -107,7 +105,13 @@ func (m *Machine) apply(t *Table) int32 {
 		e.Ext.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
 	}
 	if m.Trace != nil {
-		m.traceEntry(t, e, "miss", m.prog.Actions, int(e.action), e.limbs)
+		m.traceEntry(t, e, "miss", int(e.action), e.limbs)
+		if len(t.Info.parts) != 0 {
+			m.traceNearest(t)
+		}
+		if e.action < 0 {
+			m.Trace("    the table has no default_action, so that a miss does nothing")
+		}
 	}
 	copy(m.f[m.prog.params:], e.limbs)
 	return e.pc
@@ -203,7 +207,7 @@ func (m *Machine) applyHeavy(t *Table, number uint32) int32 {
 		pc, args = t.Info.pcs[len(t.Info.pcs)-1], nil
 	}
 	if m.Trace != nil {
-		m.traceEntry(t, e, "hit", m.prog.Actions, action, args)
+		m.traceEntry(t, e, "hit", action, args)
 	}
 	copy(m.f[m.prog.params:], args)
 	return pc
@@ -213,33 +217,31 @@ func (m *Machine) applyHeavy(t *Table, number uint32) int32 {
 func (m *Machine) traceHit(t *Table) {
 	if id, ok := m.find(t); ok {
 		e := &t.entries[id]
-		m.traceEntry(t, e, "hit", m.prog.Actions, int(e.action), e.limbs[t.argsAt:])
+		m.traceEntry(t, e, "hit", int(e.action), e.limbs[t.argsAt:])
 	}
 }
 
-func (m *Machine) traceEntry(t *Table, e *Entry, what string, actions []ActionInfo, action int, args []uint64) {
-	var b strings.Builder
-	for i, k := range t.Info.Key {
-		limbs := make([]uint64, limbsOf(k.Width))
-		if len(t.key) == 1 {
-			t.key[0] = m.key1(t.Info.parts)
-		}
-		copy(limbs, extractField(t.key, k))
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s=0x%x", k.Name, bitvec.AppendBytes(nil, limbs, (k.Width+7)/8))
+func (m *Machine) traceEntry(t *Table, e *Entry, what string, action int, args []uint64) {
+	var key []string
+	for i, v := range m.keyValues(t) {
+		k := &t.Info.Key[i]
+		key = append(key, k.Name+"="+valueText(k.Name, k.Width, v))
 	}
-	name := "no action"
-	if action >= 0 {
-		var list []string
-		for i, v := range m.prog.UnpackArgs(action, args) {
-			p := actions[action].Params[i]
-			list = append(list, fmt.Sprintf("%s=0x%x", p.Name, bitvec.AppendBytes(nil, v, (p.Width+7)/8)))
+	if what == "hit" {
+		match := t.Match(e)
+		var entry []string
+		for i, f := range t.Info.Fields(&match) {
+			k := &t.Info.Key[i]
+			// The condition as text, which a value that cannot match shows.
+			if k.Kind != "exact" && k.Kind != "valid" {
+				entry = append(entry, conditionText(&f, k))
+			}
 		}
-		name = actions[action].Name + "(" + strings.Join(list, ", ") + ")"
+		if len(entry) > 0 {
+			what += " (" + strings.Join(entry, ", ") + ")"
+		}
 	}
-	m.Trace(fmt.Sprintf("  %s: %s → %s", what, b.String(), name))
+	m.Trace(fmt.Sprintf("  %s: %s → %s", what, strings.Join(key, ", "), m.actionText(action, args)))
 }
 
 // hash computes a calculation.

@@ -5,6 +5,7 @@ package interp
 import (
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -131,7 +132,7 @@ func (g *pipelineGen) genConditional(cond *bmv2json.Conditional) {
 		if cond.SourceInfo != nil {
 			text = cond.SourceInfo.Fragment
 		}
-		g.trace("if %s", text)
+		g.trace("if %s%s", strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "{", "\\{"), posOf(cond.SourceInfo))
 	}
 	g.jumpUnless(g.boolean(cond.Expression), no)
 	if g.opts.Trace {
@@ -199,7 +200,7 @@ func (g *pipelineGen) genTable(t *bmv2json.Table) {
 		}
 	}
 	if g.opts.Trace {
-		g.trace("table %s", t.Name)
+		g.trace("table %s%s", t.Name, posOf(t.SourceInfo))
 	}
 	if info.inline {
 		d := t.DefaultEntry
@@ -247,6 +248,9 @@ func (g *pipelineGen) genTable(t *bmv2json.Table) {
 		}
 	}
 }
+
+// ofArchitecture are the metadata of v1model that the switch sets.
+var ofArchitecture = map[string]bool{"standard_metadata": true, "intrinsic_metadata": true, "queueing_metadata": true}
 
 // tableInfo reads the declaration of a table.
 func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
@@ -392,6 +396,9 @@ func (g *pipelineGen) keyInfo(t *bmv2json.Table, info *TableInfo) {
 			g.errorf(k.Pos, "key %s of table %s is in unknown header %s", ki.Name, t.Name, k.Target.Header)
 		} else if k.MatchType != "valid" && k.Target.Field != validField {
 			if h, n, ok := g.field(k.Target, k.Pos); ok {
+				if g.opts.Trace && h.slots != nil && h.use[n]&useWrite == 0 && !ofArchitecture[h.name] {
+					g.prog.unwritten[ki.Name] = true
+				}
 				ki.Width = h.typ.fields[n].width
 				if n == h.typ.varbit {
 					g.errorf(k.Pos, "key %s of table %s is a variable-length field", ki.Name, t.Name)

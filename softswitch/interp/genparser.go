@@ -238,7 +238,7 @@ func (c *compiler) genExtract(op *bmv2json.ParserOp, length *bmv2json.Value) {
 	c.prog.extracts = append(c.prog.extracts, x)
 	c.emit(iExtract, 0, varBits, 0, uint64(len(c.prog.extracts)-1))
 	if c.opts.Trace {
-		c.trace("extract %s", v.Name)
+		c.traceExtract(len(c.prog.extracts) - 1)
 	}
 }
 

@@ -86,10 +86,15 @@ type Program struct {
 	messages    []message
 	fieldLists  map[int]*fieldList
 	deparse     [gresses][]emitted
-	fields      map[string]fieldAt
-	errorNames  map[int]string
-	arch        *architecture
-	guesses     []guess
+	sets        map[string]bool // fields of the architecture that are assigned
+	// Of programs compiled for tracing: all headers, and the names of keys that are fields
+	// of metadata which nothing sets.
+	all        []*header
+	unwritten  map[string]bool
+	fields     map[string]fieldAt
+	errorNames map[int]string
+	arch       *architecture
+	guesses    []guess
 
 	errNone, errShort, errStack, errHeader, errTimeout, errArgument, errCounter int // parser errors
 }
@@ -288,9 +293,10 @@ type jumpTable struct {
 
 // message is text with values, for log_msg, assert and traces.
 type message struct {
-	text string
-	args []fieldAt
-	pos  string
+	text   string
+	args   []fieldAt
+	pos    string
+	header *extraction // in a trace: the header that was extracted last
 }
 
 // extraction has the parameters of extracting a header.
@@ -324,7 +330,7 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	c := &compiler{
 		json: p, arch: arch, opts: opts,
 		prog: &Program{Name: p.Program, Errors: map[string]int{}, errorNames: map[int]string{}, fieldLists: map[int]*fieldList{},
-			fields: map[string]fieldAt{}, arch: arch, finishes: noValid},
+			fields: map[string]fieldAt{}, unwritten: map[string]bool{}, sets: map[string]bool{}, arch: arch, finishes: noValid},
 		headers: map[string]*header{}, stacks: map[string]*stack{}, unions: map[string]*union{}, unionStacks: map[string]*unionStack{},
 		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]use{},
 		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, calcsNamed: map[string][]*bmv2json.Calculation{}, usedCalcs: map[string]bool{}, vsets: map[string]int{},
@@ -356,6 +362,13 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	c.genDeparsers()
 	if c.list.HasErrors() {
 		return nil, c.list.Err()
+	}
+	if opts.Trace {
+		for _, h := range c.order {
+			if h.slots == nil {
+				c.prog.all = append(c.prog.all, h)
+			}
+		}
 	}
 	c.optimise()
 	c.finish()
@@ -496,6 +509,9 @@ func (c *compiler) archFields() {
 			if at := h.field(i); at != noSlot {
 				c.prog.fields[name] = fieldAt{at, limbsOf(f.width), f.width, f.signed}
 			}
+			if h.slots != nil && h.use[i]&useWrite != 0 {
+				c.prog.sets[name] = true
+			}
 		}
 	}
 }
@@ -514,6 +530,9 @@ func (p *Program) Field(name string) (Field, bool) {
 	}
 	return Field{slot: p.slots}, false
 }
+
+// Sets reports whether the program assigns a field that the architecture reads.
+func (p *Program) Sets(name string) bool { return p.sets[name] }
 
 // Architecture returns bmv2json.TNA, or "" for v1model.
 func (p *Program) Architecture() string { return p.arch.name }

@@ -17,6 +17,34 @@ func (c *compiler) trace(format string, args ...any) {
 	c.emit(iTrace, 0, 0, 0, uint64(len(c.prog.messages)-1))
 }
 
+// posOf returns where in the P4 text an object is, in brackets, or "".
+func posOf(s *bmv2json.SourceInfo) string {
+	if s == nil {
+		return ""
+	}
+	return "   [" + sourcePos(s) + "]"
+}
+
+// traceExtract emits an instruction that traces the fields of an extracted header.
+func (c *compiler) traceExtract(n int) {
+	c.prog.messages = append(c.prog.messages, message{header: &c.prog.extracts[n]})
+	c.emit(iTrace, 0, 0, 0, uint64(len(c.prog.messages)-1))
+}
+
+// extracted returns the text of a header that was just extracted.
+func (m *Machine) extracted(x *extraction) string {
+	base, name := x.base, x.name
+	if x.next >= 0 {
+		n := int(m.f[x.next]) - 1
+		if n < 0 || n >= x.n {
+			return "extract " + name
+		}
+		base, name = base+n*x.stride, fmt.Sprintf("%s[%d]", name, n)
+	}
+	v := HeaderValue{Name: name, Fields: m.fieldsOf(&header{name: name, typ: x.typ, base: base}, base)}
+	return "extract " + v.String()
+}
+
 func (c *compiler) tracePrimitive(p *bmv2json.Primitive) {
 	text := p.Op
 	if p.SourceInfo != nil {
@@ -66,6 +94,9 @@ func (m *Machine) number(f fieldAt) string {
 // format replaces the braces of a message by values, as in log_msg: \{ is a
 // brace.
 func (m *Machine) format(msg *message) string {
+	if msg.header != nil {
+		return m.extracted(msg.header)
+	}
 	var b strings.Builder
 	arg := 0
 	text := msg.text

@@ -22,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/pauseless/pauseless/internal/infile"
+	"github.com/pauseless/pauseless/testbed/packets"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -93,7 +94,7 @@ func keyBase(s *scenario.Scenario, c *scenario.Case, prog *program.Program) ([]b
 		return nil, err
 	}
 	files := make(map[string]string)
-	for _, name := range workload.Files(c.Traffic) {
+	for _, name := range append(workload.Files(c.Traffic), packets.Files(c.Packets)...) {
 		f, err := s.Open(name)
 		if err != nil {
 			return nil, err

@@ -130,6 +130,10 @@ func possible(c *scenario.Case, o local.Options) error {
 		return errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
 	case slices.ContainsFunc(c.Traffic, func(w workload.Spec) bool { return w.Collective != nil || w.Job != nil }):
 		return errors.New("collectives and jobs are for virtual time: hosts here start every flow at its own time, and do not wait for other flows")
+	case c.Loaded() == nil:
+		return errors.New("a program of one's own runs in virtual time only: use fabric run")
+	case len(c.Packets) > 0:
+		return errors.New("packets are for virtual time: leave them out of the scenario")
 	case c.Open():
 		return errors.New("measure and warmup are for virtual time: give the parts of traffic their own ends")
 	}

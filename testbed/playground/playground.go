@@ -128,6 +128,9 @@ func Run(ctx context.Context, text string, edits map[string]Edit, progress func(
 	}
 	var runs []*result.Run
 	for _, c := range s.Cases() {
+		if c.Loaded() == nil {
+			return Outcome{Problems: problems(errors.New("the page runs profiles, whose programs can be edited: leave program out of the scenario"))}
+		}
 		prog, err := build(c.Loaded(), c.On(), edits[c.Loaded().Name])
 		if err != nil {
 			return Outcome{Problems: problems(err)}

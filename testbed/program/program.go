@@ -27,6 +27,7 @@ type Program struct {
 	P4Info   *p4configv1.P4Info
 	Growth   Growth // of frames
 
+	own    *own   // nil for generated programs
 	cookie uint64 // of its pipeline, so that it is hashed once and not for every switch
 }
 

@@ -36,6 +36,7 @@ type Observed struct {
 	Stuck    []Stuck
 	Scheme   map[string]uint64
 	LastHop  map[string]uint64 // counters of Scheme at ports to hosts only
+	Packets  []PacketSeries
 }
 
 // A Steady compares the halves of a run's window, to detect a run that is not in
@@ -67,6 +68,7 @@ type Metric struct {
 	// These report which selectors the metric has: parts of the traffic, classes
 	// of flow sizes, tiers of paused nodes, links that claims name.
 	parts, sizes, tiers, links bool
+	series                     bool // series of single packets
 }
 
 var quantities = []struct {
@@ -141,7 +143,7 @@ var standard = func() (all []Metric) {
 	} {
 		add(m)
 	}
-	return all
+	return append(all, packetMetrics...)
 }()
 
 // sizeClasses are the classes of flow sizes in table 1 of the PCN paper.
@@ -212,6 +214,8 @@ func MetricOf(name string) (Metric, bool) {
 	case m.links && strings.Contains(selector, linkTo):
 		node, peer, _ := strings.Cut(selector, linkTo)
 		m.Title = strings.TrimSuffix(m.Title, " of all ports") + " from " + node + " to " + peer
+	case m.series:
+		m.Title += " of " + selector
 	default:
 		return Metric{}, false
 	}
@@ -307,6 +311,7 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 		m.v["trimmed"], m.v["trims_dropped"] = float64(r.Trimmed), float64(r.TrimDrops)
 	}
 	m.v["max_queue_bytes"] = float64(o.MaxQueue)
+	measurePackets(o.Packets, m.v)
 	m.queues()
 	m.training()
 	for name, n := range o.Scheme {

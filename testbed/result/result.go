@@ -65,6 +65,10 @@ type Run struct {
 	RegistersOver string `json:"registers_over,omitempty"`
 	// Causes are why links were paused, if somebody asked.
 	Causes *Causes `json:"causes,omitempty"`
+	// Packets are the series of single packets, and Unmet is what the scenario expects of
+	// packets and is not true.
+	Packets []PacketSeries `json:"packets,omitempty"`
+	Unmet   []string       `json:"unmet,omitempty"`
 	// Remarks are circumstances that make the run less reliable.
 	Remarks []string `json:"remarks,omitempty"`
 	// SHA256 is the checksum of all else, in a file that WriteJSON has written.

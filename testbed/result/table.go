@@ -59,6 +59,9 @@ func Table(w io.Writer, runs []*Run) error {
 	if err := summaryTable(w, runs); err != nil {
 		return err
 	}
+	if err := packetTable(w, runs); err != nil {
+		return err
+	}
 	return ncclTable(w, runs)
 }
 

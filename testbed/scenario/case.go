@@ -33,6 +33,7 @@ type Case struct {
 	scenario  string
 	net       *topo.Topology
 	profile   *gen.Profile
+	own       *program.Program // instead of a profile
 	target    string
 	scale     int64         // by which the program's network is slower; 0 or 1: it is not
 	canonical []byte        // all keys of the case, without names
@@ -54,7 +55,7 @@ func (c *Case) String() string {
 // Net returns the network.
 func (c *Case) Net() *topo.Topology { return c.net }
 
-// Loaded returns the profile, ready to be compiled.
+// Loaded returns the profile, ready to be compiled; nil for a program of one's own.
 func (c *Case) Loaded() *gen.Profile { return c.profile }
 
 // Scale returns the factor by which the network of the program is slower, at least 1.
@@ -72,6 +73,9 @@ func (c *Case) Canonical() []byte { return c.canonical }
 
 // Source generates the program of the switches: its text and manifest.
 func (c *Case) Source() ([]byte, *manifest.Manifest, error) {
+	if c.own != nil {
+		return c.own.P4, c.own.Manifest, nil
+	}
 	g, err := gen.Generate(c.profile, c.target)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%v: %w", c, err)
@@ -83,7 +87,10 @@ func (c *Case) Source() ([]byte, *manifest.Manifest, error) {
 // the hosts use telemetry that the program does not fill in, since their rates
 // would never change.
 func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
-	prog, err := cache.BuildFor(c.profile, c.target)
+	prog, err := c.own, error(nil)
+	if prog == nil {
+		prog, err = cache.BuildFor(c.profile, c.target)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +106,9 @@ func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 		return nil, err
 	}
 	if b := kit.Telemetry.Block(); b != "" && !prog.Manifest.Has(b) {
+		if c.own != nil {
+			return nil, fmt.Errorf("%v: cc.algorithm %s needs telemetry, which a program of one's own does not fill in: choose another algorithm", c, hosts.CC.Algorithm)
+		}
 		choice, profile := "on", "hpcc"
 		if b == "pint" {
 			choice, profile = "pint", "hpcc-pint"

@@ -32,7 +32,7 @@ var frame = []string{"name", "summary", "source", "profiles", "arms", "vary", "s
 var notOfRuns = []string{"summary", "source", "seeds", "max_seeds", "max_seeds_open", "claims", "premise", "small"}
 
 // notOfArms are the keys of a case that arms must share.
-var notOfArms = []string{"traffic", "warmup", "measure", "judge", "seeds", "max_seeds", "max_seeds_open", "vary", "arms", "profiles", "claims", "premise", "small"}
+var notOfArms = []string{"traffic", "packets", "warmup", "measure", "judge", "seeds", "max_seeds", "max_seeds_open", "vary", "arms", "profiles", "claims", "premise", "small"}
 
 // parse reads all files that the scenario refers to and makes its cases, so that
 // all errors are reported before the first run.
@@ -45,7 +45,7 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{dir: dir, open: open, s: &Scenario{Scale: scale, File: name, Dir: dir, text: data, open: open}}
+	r := &reader{dir: dir, open: open, addressed: make(map[*topo.Topology]*topo.Topology), built: make(map[string]*program.Program), s: &Scenario{Scale: scale, File: name, Dir: dir, text: data, open: open}}
 	switch scale {
 	case Paper:
 	case Small:
@@ -74,8 +74,8 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 		s.Seeds = []uint64{1}
 	}
 	arms, points := r.arms(), r.points()
-	if s.Traffic == nil {
-		f.Errorf("traffic", "no traffic")
+	if s.Traffic == nil && len(s.Packets) == 0 {
+		f.Errorf("traffic", "no traffic and no packets")
 	}
 	r.seeds()
 	if err := f.Err(); err != nil {
@@ -96,6 +96,10 @@ type reader struct {
 	dir  string
 	open workload.Open // nil for files of this machine
 	list diag.List     // errors of cases, without duplicates
+	// Of programs of one's own: networks with the addresses that their file gives, and
+	// programs by what they are made of.
+	addressed map[*topo.Topology]*topo.Topology
+	built     map[string]*program.Program
 }
 
 // arm is an overlay with a name.
@@ -113,8 +117,12 @@ func (r *reader) arms() (arms []arm) {
 		f.Errorf("profiles", "both arms and profiles are given; add the profiles to the arms, as in {profile: drill}")
 	case f.Has("arms") && len(s.Arms) == 0:
 		f.Errorf("arms", "no arms")
+	case len(s.Arms) == 0 && s.Profile != "" && f.Has("program"):
+		f.Errorf("program", "both profile and program are given; remove one, or make arms of them")
+	case len(s.Arms) == 0 && f.Has("program"):
+		arms = append(arms, arm{}) // and those of profiles
 	case len(s.Arms) == 0 && len(s.Profiles) == 0 && s.Profile == "":
-		f.Errorf("profiles", "no profiles; `pauseless gen --list` shows the built-in ones")
+		f.Errorf("profiles", "no profiles; `pauseless gen --list` shows the built-in ones, and program is for one of your own")
 	case len(s.Arms) == 0 && len(s.Profiles) == 0:
 		arms = append(arms, arm{profile: f.Raw("profile")})
 	}
@@ -284,10 +292,13 @@ func (r *reader) cases(arms []arm, grid []point) {
 				f = lay(f)
 			}
 			blame := fmt.Sprintf("profiles.%d", i)
-			if a.over.Given() {
+			switch {
+			case a.over.Given():
+				f = laid(f, f.Without(replaced(a.over)...))
 				f = laid(f, f.Over(a.over, "name"))
 				blame = fmt.Sprintf("arms.%d", i)
-			} else {
+			case a.profile.Given():
+				f = laid(f, f.Without("program"))
 				f = laid(f, f.Put("profile", a.profile, a.profile))
 				if a.target != "" {
 					f = laid(f, f.Put("target", a.profile.Value(a.target), a.profile))
@@ -297,7 +308,11 @@ func (r *reader) cases(arms []arm, grid []point) {
 			if c == nil {
 				continue
 			}
-			c.Label = c.profile.Name
+			if c.own != nil {
+				c.Label = c.own.Name
+			} else {
+				c.Label = c.profile.Name
+			}
 			if a.target != "" || a.over.Given() && a.over.Has("target") {
 				c.Label += "@" + c.target
 			}
@@ -320,8 +335,13 @@ func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case
 		workload.OpenWith(c.Traffic, r.open)
 		r.refers(workload.Files(c.Traffic)...)
 		r.network(f, c, networks)
-		r.profile(f, c)
+		if f.Has("program") {
+			r.program(f, c)
+		} else {
+			r.profile(f, c)
+		}
 		c.check(f)
+		r.packets(f, c)
 	}
 	if f.Err() == nil {
 		err := c.try(r.s.Seeds[0])
@@ -343,9 +363,14 @@ func (r *reader) note(f *yamlfile.File) {
 	var list diag.List
 	errors.As(f.Err(), &list)
 	for _, d := range list {
-		if !slices.ContainsFunc(r.list, func(o *diag.Diagnostic) bool { return o.Pos == d.Pos && o.Msg == d.Msg }) {
-			r.list = append(r.list, d)
-		}
+		r.add(d)
+	}
+}
+
+// add adds a diagnostic once.
+func (r *reader) add(d *diag.Diagnostic) {
+	if !slices.ContainsFunc(r.list, func(o *diag.Diagnostic) bool { return o.Pos == d.Pos && o.Msg == d.Msg }) {
+		r.list = append(r.list, d)
 	}
 }
 
@@ -582,6 +607,8 @@ func (r *reader) claims(given []arm) {
 			net = s.cases[0].net
 		}
 		if err := result.CheckMetric(metric, len(s.Traffic), net); err != nil {
+			f.Errorf(join(path, key), "%v", err)
+		} else if err := s.packetMetric(metric); err != nil {
 			f.Errorf(join(path, key), "%v", err)
 		} else if result.NeedsCauses(metric) && slices.ContainsFunc(s.cases, func(c *Case) bool { return !c.Explain }) {
 			f.Errorf(join(path, key), "%s is only measured with the key explain: true", metric)

@@ -13,9 +13,11 @@ import (
 	"github.com/pauseless/pauseless/controlplane/register"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/causes"
+	"github.com/pauseless/pauseless/testbed/packets"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/virtual"
@@ -32,11 +34,22 @@ type Options struct {
 	Read     func(sw string, now vtime.Time, a register.Array)
 	// Follow, if set, returns a Follower of a run, or nil.
 	Follow func(Start) Follower
+	// Trace, if set, follows a packet. The run then has one thread.
+	Trace Tracer
+	// Packets, if set, is called at the end of each run that has single packets.
+	Packets func(run *result.Run, r *packets.Run) error
 	// Explain makes results tell why links were paused (result.Run.Causes), as the key
 	// explain of a scenario does. Lost runs each case again without each of the worst
 	// causes, and tells what they cost.
 	Explain, Lost bool
 	without       *without
+}
+
+// A Tracer follows a packet: Tap is as in virtual.Config, and Begin is called before the
+// run with its single packets, or nil.
+type Tracer interface {
+	Tap(n *topo.Node) fabric.Tap
+	Begin(lab *virtual.Lab, r *packets.Run) error
 }
 
 // Start is a run that is about to begin.
@@ -140,6 +153,9 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		follower = o.Follow(start)
 		cfg.Tap = follower.Tap
 	}
+	if o.Trace != nil {
+		cfg.Trace, cfg.Tap, cfg.Threads = true, o.Trace.Tap, 1
+	}
 	lab, err = virtual.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -148,10 +164,23 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	if why != nil {
 		why.Attach(lab)
 	}
-	r := &runner{c: c, lab: lab, o: o, lines: newLines(c.net), traffic: tr, follower: follower}
-	for _, m := range prog.Manifest.Registers {
-		if slices.Contains(c.Watch.Registers, m.Name) {
-			r.watched = append(r.watched, m.Name)
+	r := &runner{c: c, lab: lab, prog: prog, o: o, lines: newLines(c.net), traffic: tr, follower: follower}
+	for _, id := range c.net.Switches() {
+		for _, m := range prog.Of(id).Manifest.Registers {
+			if slices.Contains(c.Watch.Registers, m.Name) && !slices.Contains(r.watched, m.Name) {
+				r.watched = append(r.watched, m.Name)
+			}
+		}
+	}
+	if len(c.Packets) > 0 || len(c.Expect) > 0 {
+		r.packets = packets.Start(lab.Fabric, c.Packets, seed, c.Hosts.Overhead)
+		for _, id := range c.net.Switches() {
+			lab.Switch(id).FollowCopies()
+		}
+	}
+	if o.Trace != nil {
+		if err := o.Trace.Begin(lab, r.packets); err != nil {
+			return nil, err
 		}
 	}
 	runErr := r.loop(ctx)
@@ -189,6 +218,19 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	if c.scale > 0 {
 		run.Summary.Scheme[result.MarkedPackets] = result.Marked(results)
 	}
+	if r.packets != nil {
+		run.Packets = packetResults(c, r.packets)
+		for i := range c.Expect {
+			if why := c.Expect[i].Verdict(r.packets); why != "" {
+				run.Unmet = append(run.Unmet, why)
+			}
+		}
+		if o.Packets != nil {
+			if err := o.Packets(run, r.packets); err != nil {
+				return run, err
+			}
+		}
+	}
 	r.measure(run)
 	return run, lab.Loss()
 }
@@ -197,6 +239,8 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 type runner struct {
 	c       *Case
 	lab     *virtual.Lab
+	prog    *program.Program
+	packets *packets.Run // nil: none
 	o       Options
 	lines   *lines
 	rates   []result.Line
@@ -245,7 +289,7 @@ func (r *runner) loop(ctx context.Context) error {
 			r.expect(first)
 		}
 		r.settle()
-		if len(r.pending) == 0 && (!c.Open() || now >= tr.window.until) || now >= c.Until {
+		if len(r.pending) == 0 && (!c.Open() || now >= tr.window.until) && r.delivered() || now >= c.Until {
 			return nil
 		}
 		if d := f.Deadlock(deadlockAfter); d != nil {
@@ -290,10 +334,15 @@ func (r *runner) loop(ctx context.Context) error {
 	}
 }
 
+// delivered reports whether all single packets were sent, and none is under way.
+func (r *runner) delivered() bool {
+	return r.packets == nil || r.packets.Done(r.lab.Fabric) && r.lab.Fabric.Frames() == 0
+}
+
 // idle returns the time from now on in which no flow can have started, in whole
 // slices: flows of other simulators start at two seconds.
 func (r *runner) idle(now vtime.Time) vtime.Time {
-	if r.c.Open() || r.first <= now {
+	if r.c.Open() || r.first <= now || r.packets != nil {
 		return 0
 	}
 	return (r.first - now) / maxSlice * maxSlice
@@ -375,7 +424,11 @@ func after(t, interval vtime.Time) vtime.Time {
 func (r *runner) watch(ctx context.Context) error {
 	for _, id := range r.c.net.Switches() {
 		sw := r.c.net.Nodes[id].Name
+		of := r.prog.Of(id)
 		for _, name := range r.watched {
+			if of.Own() && !slices.ContainsFunc(of.Manifest.Registers, func(m manifest.Register) bool { return m.Name == name }) {
+				continue // it has another program
+			}
 			a, err := r.lab.Register(ctx, id, name)
 			if err != nil {
 				return err
@@ -396,7 +449,7 @@ func (r *runner) watch(ctx context.Context) error {
 func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result.Register, error) {
 	var all []result.Register
 	for _, id := range r.c.net.Switches() {
-		sw := r.c.net.Nodes[id].Name
+		sw, prog := r.c.net.Nodes[id].Name, prog.Of(id)
 		for _, m := range prog.Manifest.Registers {
 			a, err := r.lab.Register(ctx, id, m.Name)
 			if err != nil {
@@ -545,7 +598,7 @@ func (r *runner) measure(run *result.Run) {
 			return part >= 1 && part <= len(r.c.Traffic) && (r.c.Traffic[part-1].Incast != nil || r.c.Traffic[part-1].Burst != nil)
 		},
 		From: tr.window.from, Until: tr.window.until, Acked: r.acked,
-		MaxQueue: run.Summary.MaxQueue, Causes: run.Causes, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: LastHop(r.c.net, run.Registers),
+		MaxQueue: run.Summary.MaxQueue, Causes: run.Causes, Lines: run.Lines, Stuck: run.Stuck, Scheme: run.Summary.Scheme, LastHop: LastHop(r.c.net, run.Registers), Packets: run.Packets,
 	}
 	run.Metrics, run.Steady, run.Links = result.Measure(o)
 	if r.c.Open() {

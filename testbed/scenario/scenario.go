@@ -33,6 +33,7 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
+	"github.com/pauseless/pauseless/testbed/packets"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/workload"
@@ -88,6 +89,8 @@ type Keys struct {
 	Topology string     `yaml:"topology"`
 	// Profile is the name of a built-in profile, or a file.
 	Profile string `yaml:"profile"`
+	// Program is a program of one's own, instead of a profile (docs/own-p4.md).
+	Program program.Spec `yaml:"program"`
 	// Target is the target of the profile: v1model if empty, or tna.
 	Target string `yaml:"target"`
 	// Set sets parameters of the profile, as in red.kmin: 160KB.
@@ -98,6 +101,10 @@ type Keys struct {
 	// its congestion control, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
 	Traffic []workload.Spec `yaml:"traffic"` // the flows
+	// Packets are single packets that hosts send besides flows, and Expect is what has to
+	// be true about them (docs/own-p4.md).
+	Packets []packets.Spec        `yaml:"packets"`
+	Expect  []packets.Expectation `yaml:"expect"`
 	// Paths is the number of equal-cost paths to use to a host, by the host's name.
 	// To other hosts all are used.
 	Paths  map[string]int `yaml:"paths"`

@@ -52,6 +52,9 @@ type Config struct {
 	Threads int // goroutines that run nodes; zero means one
 	// Tap, if set, returns the observer of frames that arrive at a node, or nil.
 	Tap func(n *topo.Node) fabric.Tap
+	// Trace compiles programs so that switches can follow packets (softswitch.Tracer).
+	// They are then slower, and do the same.
+	Trace bool
 	// Progress and Event, if set, are called with the run's progress and the
 	// controller's events.
 	Progress func(fabric.Progress)
@@ -64,7 +67,7 @@ type Lab struct {
 	Fabric   *fabric.Fabric
 	Hosts    roce.Config
 	cfg      Config
-	schema   *schema.Schema
+	schemas  map[*program.Program]*schema.Schema
 	switches []*softswitch.Switch // by node
 	p4rt     []*p4rtserver.Server // by node
 	control  *controlplane.Fabric // nil: not yet asked for
@@ -95,32 +98,40 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	return l, l.load(ctx)
 }
 
-// plan returns the plan of the entries that follow from a topology.
-func (l *Lab) plan(t *topo.Topology, partial bool) (*intent.Plan, error) {
-	return intent.New(t, l.cfg.Program.Manifest, l.cfg.Program.P4Info, intent.Options{Paths: l.cfg.Paths, Scale: l.cfg.Scale, Partial: partial})
+// entities returns the function that makes a switch's entities, which follow from a topology.
+func (l *Lab) entities(t *topo.Topology, partial bool) (func(node int) ([]*p4v1.Entity, error), error) {
+	return l.cfg.Program.Entities(t, intent.Options{Paths: l.cfg.Paths, Scale: l.cfg.Scale, Partial: partial})
 }
 
 // load makes the switches start with the program and their entries, like
 // simple_switch_grpc with both on its command line: a connection for each of
 // thousands of switches would take most of the time and much of the memory of a start.
 func (l *Lab) load(ctx context.Context) error {
-	plan, err := l.plan(l.cfg.Topology, l.cfg.Topology.Planes > 1)
+	entities, err := l.entities(l.cfg.Topology, l.cfg.Topology.Planes > 1)
 	if err != nil {
 		return err
 	}
-	p := l.cfg.Program.Pipeline()
-	if l.schema, err = schema.New(p.P4Info); err != nil {
-		return err
-	}
-	config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
+	l.schemas = make(map[*program.Program]*schema.Schema)
+	configs := make(map[*program.Program]*p4v1.ForwardingPipelineConfig)
 	ids := l.cfg.Topology.Switches()
+	for _, id := range ids {
+		prog := l.cfg.Program.Of(id)
+		if configs[prog] != nil {
+			continue
+		}
+		p := prog.Pipeline()
+		if l.schemas[prog], err = schema.New(p.P4Info); err != nil {
+			return err
+		}
+		configs[prog] = &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
+	}
 	errs := make([]error, len(ids))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(ids)) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(ids) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				errs[i] = l.preload(ids[i], config, plan)
+				errs[i] = l.preload(ids[i], configs[l.cfg.Program.Of(ids[i])], entities)
 			}
 		})
 	}
@@ -128,12 +139,12 @@ func (l *Lab) load(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), errors.Join(errs...))
 }
 
-func (l *Lab) preload(id int, config *p4v1.ForwardingPipelineConfig, plan *intent.Plan) error {
-	entities, err := plan.Switch(id)
+func (l *Lab) preload(id int, config *p4v1.ForwardingPipelineConfig, entitiesOf func(int) ([]*p4v1.Entity, error)) error {
+	entities, err := entitiesOf(id)
 	if err != nil {
 		return err
 	}
-	l.p4rt[id] = p4rtserver.New(l.switches[id], p4rtserver.Options{})
+	l.p4rt[id] = p4rtserver.New(l.switches[id], p4rtserver.Options{Compile: interp.Options{Trace: l.cfg.Trace}})
 	if err := l.p4rt[id].Preload(config, diff.First(entities)); err != nil {
 		return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
 	}
@@ -144,7 +155,7 @@ func (l *Lab) preload(id int, config *p4v1.ForwardingPipelineConfig, plan *inten
 // Leaves that no path leads to any more have no route.
 func (l *Lab) Reroute(ctx context.Context, without []int) error {
 	t := l.cfg.Topology.Without(without)
-	plan, err := l.plan(t, true)
+	entitiesOf, err := l.entities(t, true)
 	if err != nil {
 		return err
 	}
@@ -153,11 +164,12 @@ func (l *Lab) Reroute(ctx context.Context, without []int) error {
 		return err
 	}
 	return control.Each(ctx, func(ctx context.Context, s *controlplane.Session) error {
-		entities, err := plan.Switch(t.NodeByName(s.Name()).ID)
+		id := t.NodeByName(s.Name()).ID
+		entities, err := entitiesOf(id)
 		if err != nil {
 			return err
 		}
-		_, err = s.Apply(ctx, controlplane.Desired{Pipeline: l.cfg.Program.Pipeline(), Entities: entities})
+		_, err = s.Apply(ctx, controlplane.Desired{Pipeline: l.cfg.Program.Of(id).Pipeline(), Entities: entities})
 		return err
 	})
 }
@@ -222,7 +234,7 @@ func (l *Lab) Switch(node int) *softswitch.Switch { return l.switches[node] }
 // Session.ReadRegister does, but from the switch's memory: over P4Runtime a million
 // cells take more than a second.
 func (l *Lab) Register(ctx context.Context, node int, name string) (register.Array, error) {
-	r, err := l.schema.Register(name)
+	r, err := l.schemas[l.cfg.Program.Of(node)].Register(name)
 	if err != nil {
 		return register.Array{}, fmt.Errorf("%s: %w", l.cfg.Topology.Nodes[node].Name, err)
 	}
@@ -263,14 +275,18 @@ func (l *Lab) newSwitch(n *topo.Node, network fabric.Network) (fabric.Node, erro
 }
 
 func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
-	t, m := l.cfg.Topology, l.cfg.Program.Manifest
+	t, m := l.cfg.Topology, l.cfg.Program.Of(n.ID).Manifest
+	units := l.cfg.Program.Of(n.ID).Units()
+	units.Slower = l.cfg.Scale
 	cfg := softswitch.Config{
 		Name: n.Name, DeviceID: n.DeviceID,
 		Buffer:   softswitch.Buffer{Size: t.Switch.Buffer, EgressAlpha: t.Switch.EgressAlpha, QueueBytes: t.Switch.Queue},
 		PFC:      pfc(&t.Switch.PFC),
 		Trimming: softswitch.Trimming{Size: t.Switch.Trimming.Size, Queue: t.Switch.Trimming.Queue},
-		Units:    softswitch.Units{Time: string(m.Units.Time), Depth: string(m.Units.Depth), Slower: l.cfg.Scale},
+		Units:    units,
 		Seed:     l.cfg.Seed<<16 ^ uint64(n.ID),
+
+		QueueByClass: l.cfg.Program.Own(),
 	}
 	for i, p := range n.Ports {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{

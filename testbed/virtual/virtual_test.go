@@ -148,7 +148,7 @@ func TestStartsAsAControllerWants(t *testing.T) {
 				continue
 			}
 			defer l.Close()
-			plan, err := l.plan(net, false)
+			entitiesOf, err := l.entities(net, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestStartsAsAControllerWants(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, s := range control.Sessions() {
-				entities, err := plan.Switch(net.NodeByName(s.Name()).ID)
+				entities, err := entitiesOf(net.NodeByName(s.Name()).ID)
 				if err != nil {
 					t.Fatal(err)
 				}

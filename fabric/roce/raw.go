@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package roce
+
+import (
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// An Endpoint sends and receives the frames of a host that are not of its flows. It is
+// used by the goroutine that runs the host.
+type Endpoint interface {
+	// Next returns the next frame to send, its time, which is not before that of the one
+	// before, and its number as in packet.Frame.Flow. ok is false after the last one.
+	Next() (at vtime.Time, data []byte, number uint32, ok bool)
+	// Receive gets a frame, which it must not keep. It returns an answer, or nil.
+	Receive(now vtime.Time, f *packet.Frame) []byte
+}
+
+// endpoint is the Endpoint of a host, and the frame that it sends next.
+type endpoint struct {
+	h      *Host
+	e      Endpoint
+	at     vtime.Time
+	data   []byte
+	number uint32
+	more   bool
+}
+
+// SetEndpoint gives the host an Endpoint, before the run. Its frames leave by the first
+// port, in the class of their DSCP, before data of flows of that class.
+func (h *Host) SetEndpoint(e Endpoint) {
+	h.endpoint = &endpoint{h: h, e: e}
+	h.endpoint.next()
+}
+
+// Idle reports whether the host's Endpoint, if it has one, has sent all its frames.
+func (h *Host) Idle() bool { return h.endpoint == nil || !h.endpoint.more }
+
+// next schedules the next frame.
+func (p *endpoint) next() {
+	if p.at, p.data, p.number, p.more = p.e.Next(); p.more {
+		p.h.net.At(p.at, p, 0)
+	}
+}
+
+// Fire implements vtime.Event.
+func (p *endpoint) Fire(now vtime.Time, _ uint64) {
+	p.send(now, p.data, p.number)
+	p.next()
+}
+
+func (p *endpoint) send(now vtime.Time, data []byte, number uint32) {
+	f := p.h.net.Frames().Get()
+	f.Data = append(f.Data, data...)
+	f.SetFlow(number)
+	p.h.nic.send(now, classOf(data), f)
+}
+
+// receive passes a frame to the Endpoint, and reports whether it is not one of the
+// host's flows and not PFC.
+func (p *endpoint) receive(now vtime.Time, f *packet.Frame) bool {
+	d := f.Data
+	if packet.AsPFC(d) != nil {
+		return false
+	}
+	if len(d) >= offBTH && packet.Ethernet(d).EtherType() == packet.EtherTypeIPv4 && d[offIP] == 0x45 && packet.IPv4(d[offIP:]).Protocol() == packet.ProtoUDP {
+		switch packet.UDP(d[offUDP:]).DstPort() {
+		case packet.PortRoCEv2, packet.PortINT, packet.PortPINT, packet.PortPostcard:
+			return false
+		}
+	}
+	if answer := p.e.Receive(now, f); answer != nil {
+		p.send(now, answer, f.Flow())
+	}
+	return true
+}
+
+// classOf returns the class of a frame by its DSCP, zero without one.
+func classOf(data []byte) uint8 {
+	if len(data) < offIP+2 || packet.Ethernet(data).EtherType() != packet.EtherTypeIPv4 {
+		return 0
+	}
+	return data[offIP+1] >> 5
+}

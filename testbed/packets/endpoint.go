@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packets
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/pcap"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+// FirstNumber is the number of the first packet of the first series: those below are
+// numbers of flows.
+const FirstNumber = 1 << 23
+
+// Run is the packets of one run of a scenario.
+type Run struct {
+	net    *topo.Topology
+	list   []Spec
+	first  []uint32 // numbers of the first packet of each series
+	ends   map[int]*end
+	hosts  []int // that have an end
+	limits Limits
+}
+
+// Limits bounds what a Run keeps in memory.
+type Limits struct {
+	Frames int // that each host keeps of those that arrive
+}
+
+// DefaultLimits are enough for packets that a person looks at.
+var DefaultLimits = Limits{Frames: 200_000}
+
+// Arrival is a frame that a host has received.
+type Arrival struct {
+	At     vtime.Time
+	Series int // index of its series, or -1
+	Index  int // number in the series, from 0
+	Sent   vtime.Time
+	Data   []byte // nil beyond the limit of frames
+	Elided int
+	// Answer is true for an answer to a ping: it has the number of its request.
+	Answer bool
+}
+
+// Start gives the hosts of a fabric what they send. The overhead of a frame on the link is
+// in bytes. The list must have been prepared.
+func Start(f *fabric.Fabric, list []Spec, seed uint64, overhead int) *Run {
+	t := f.Topology()
+	r := &Run{net: t, list: list, ends: make(map[int]*end), limits: DefaultLimits}
+	next := uint32(FirstNumber)
+	for i := range list {
+		r.first = append(r.first, next)
+		times := list[i].times(overhead, rand.New(rand.NewPCG(seed, 1<<32|uint64(i))))
+		count := uint32(0)
+		for _, ok := times(); ok && count < packet.MaxFlow; _, ok = times() {
+			count++
+		}
+		next = min(next+count, packet.MaxFlow)
+	}
+	r.first = append(r.first, next)
+	for _, id := range t.Hosts() {
+		h := f.Host(id)
+		if h == nil {
+			continue // a further adapter
+		}
+		e := &end{run: r, self: &t.Nodes[id]}
+		for i := range list {
+			if list[i].src == id {
+				e.series = append(e.series, &series{spec: &list[i], number: r.first[i], index: i,
+					times: list[i].times(overhead, rand.New(rand.NewPCG(seed, 1<<32|uint64(i))))})
+			}
+		}
+		for _, s := range e.series {
+			s.advance()
+		}
+		r.ends[id], r.hosts = e, append(r.hosts, id)
+		h.SetEndpoint(e)
+	}
+	return r
+}
+
+// series is what a host sends of one Spec.
+type series struct {
+	spec   *Spec
+	times  func() (vtime.Time, bool)
+	at     vtime.Time
+	more   bool
+	sent   int
+	number uint32
+	index  int
+	when   []vtime.Time // at which packets were sent
+}
+
+func (s *series) advance() { s.at, s.more = s.times() }
+
+// end is a host as a roce.Endpoint.
+type end struct {
+	run    *Run
+	self   *topo.Node
+	series []*series
+	buf    []byte
+	got    []Arrival
+	count  int
+}
+
+// Next implements roce.Endpoint.
+func (e *end) Next() (vtime.Time, []byte, uint32, bool) {
+	var first *series
+	for _, s := range e.series {
+		if s.more && (first == nil || s.at < first.at) {
+			first = s
+		}
+	}
+	if first == nil {
+		return 0, nil, 0, false
+	}
+	at := first.at
+	e.buf = first.spec.numbered(first.sent, e.buf)
+	number := min(first.number+uint32(first.sent), packet.MaxFlow)
+	first.when = append(first.when, at)
+	first.sent++
+	first.advance()
+	return at, e.buf, number, true
+}
+
+// Receive implements roce.Endpoint: it keeps the frame, and answers a ping or an ARP
+// request.
+func (e *end) Receive(now vtime.Time, f *packet.Frame) []byte {
+	a := Arrival{At: now, Series: -1, Elided: int(f.Elided)}
+	if e.count++; e.count <= e.run.limits.Frames {
+		a.Data = bytes.Clone(f.Data)
+	}
+	if n := f.Flow(); n >= FirstNumber {
+		for i := range e.run.list {
+			if e.run.first[i] <= n && n < e.run.first[i+1] {
+				a.Series, a.Index = i, int(n-e.run.first[i])
+				a.Answer = e.run.list[i].src == e.self.ID && e.run.list[i].Ping
+			}
+		}
+	}
+	e.got = append(e.got, a)
+	return e.answer(f.Data)
+}
+
+// answer returns the answer to a ping or an ARP request for the host, or nil.
+func (e *end) answer(d []byte) []byte {
+	eth := packet.AsEthernet(d)
+	if eth == nil {
+		return nil
+	}
+	ip4 := e.self.IP.As4()
+	switch eth.EtherType() {
+	case etherTypeARP:
+		a := d[packet.EthernetLen:]
+		if len(a) < 28 || binary.BigEndian.Uint16(a[6:]) != 1 || !bytes.Equal(a[24:28], ip4[:]) {
+			return nil
+		}
+		out := make([]byte, minFrame)
+		packet.Ethernet(out).Set(packet.MAC(a[8:14]), e.self.MAC, etherTypeARP)
+		b := out[packet.EthernetLen:]
+		copy(b, a[:6])
+		b[7] = 2
+		copy(b[8:], e.self.MAC[:])
+		copy(b[14:], ip4[:])
+		copy(b[18:], a[8:18])
+		return out
+	case packet.EtherTypeIPv4:
+		ip := packet.AsIPv4(d[packet.EthernetLen:])
+		if ip == nil || ip.Dst() != e.self.IP || ip.Protocol() != protoICMP {
+			return nil
+		}
+		head := int(ip[0]&0xf) * 4
+		if len(ip) < head+icmpLen || ip[head] != 8 {
+			return nil
+		}
+		out := bytes.Clone(d)
+		packet.Ethernet(out).Set(eth.Src(), e.self.MAC, packet.EtherTypeIPv4)
+		b := out[packet.EthernetLen:]
+		copy(b[12:], ip4[:])
+		copy(b[16:], d[packet.EthernetLen+12:packet.EthernetLen+16])
+		b[8] = 64
+		b[10], b[11] = 0, 0
+		binary.BigEndian.PutUint16(b[10:], ^uint16(ones(b[:head])))
+		b[head] = 0 // echo reply
+		b[head+2], b[head+3] = 0, 0
+		total := min(max(int(binary.BigEndian.Uint16(b[2:])), head), len(b))
+		binary.BigEndian.PutUint16(b[head+2:], ^uint16(ones(b[head:total])))
+		return out
+	}
+	return nil
+}
+
+// Done reports whether all hosts have sent what they have to send.
+func (r *Run) Done(f *fabric.Fabric) bool {
+	for _, id := range r.hosts {
+		if !f.Host(id).Idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// Sent returns the number of packets of a series that were sent.
+func (r *Run) Sent(i int) int {
+	for _, e := range r.ends {
+		for _, s := range e.series {
+			if s.index == i {
+				return len(s.when)
+			}
+		}
+	}
+	return 0
+}
+
+// when returns the time at which a packet was sent.
+func (r *Run) when(i, n int) vtime.Time {
+	for _, s := range r.ends[r.list[i].src].series {
+		if s.index == i && n < len(s.when) {
+			return s.when[n]
+		}
+	}
+	return 0
+}
+
+// At returns what a host has received that was not of a flow, in order.
+func (r *Run) At(host int) []Arrival {
+	e := r.ends[host]
+	if e == nil {
+		return nil
+	}
+	for i := range e.got {
+		if a := &e.got[i]; a.Series >= 0 {
+			a.Sent = r.when(a.Series, a.Index)
+		}
+	}
+	return e.got
+}
+
+// Hosts returns the hosts that can send and receive, by their nodes.
+func (r *Run) Hosts() []int { return r.hosts }
+
+// WritePcap writes what a host has received as a file of frames.
+func (r *Run) WritePcap(w io.Writer, host int) error {
+	p, err := pcap.NewWriter(w)
+	if err != nil {
+		return err
+	}
+	for _, a := range r.At(host) {
+		if a.Data == nil {
+			break
+		}
+		if err := p.Write(time.Unix(0, a.At.Nanoseconds()), a.Data, a.Elided); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Number returns the number of a packet of a series, from 1, as packet.Frame.Flow has it.
+// Without a name it is that of the first series.
+func (r *Run) Number(name string, packet int) (uint32, error) {
+	if r == nil || len(r.list) == 0 {
+		return 0, errors.New("the scenario has no packets: name one of a flow")
+	}
+	var names []string
+	for i := range r.list {
+		names = append(names, r.list[i].Name)
+		if name != "" && r.list[i].Name != name {
+			continue
+		}
+		if n := int(r.first[i+1] - r.first[i]); packet < 1 || packet > n {
+			return 0, fmt.Errorf("series %s has no packet %d: it has %d", r.list[i].Name, packet, n)
+		}
+		return r.first[i] + uint32(packet) - 1, nil
+	}
+	return 0, fmt.Errorf("no series of packets is called %q%s", name, diag.DidYouMean(name, names))
+}

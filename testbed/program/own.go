@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package program
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/compiler"
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/yamlfile"
+	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
+)
+
+// Spec is a program that nobody generated, as a scenario names it.
+type Spec struct {
+	Part
+	// Units are those of the program's times and queue depths. Without them, and without
+	// @units in the program, they are us and packets, as on BMv2.
+	Units manifest.Units `yaml:"units"`
+	// Switches have programs or entries of their own: by their name, or by the role leaf,
+	// spine or core. Keys that are left out are those of all switches.
+	Switches map[string]Part `yaml:"switches"`
+}
+
+// Part is what a switch runs.
+type Part struct {
+	P4      string   `yaml:"p4"`      // the program's file
+	Include []string `yaml:"include"` // folders of files that it includes
+	Define  []string `yaml:"define"`  // macros: NAME, or NAME=TEXT
+	// Entries are the names of files, one or a list, in any format of
+	// schema.ParseUpdates. {switch} in a name is the name of the switch.
+	Entries yamlfile.Raw `yaml:"entries"`
+}
+
+// Roles are the names of tiers from 1 on.
+var Roles = []string{"leaf", "spine", "core"}
+
+// Given reports whether there is a program.
+func (s *Spec) Given() bool { return s.P4 != "" || len(s.Switches) > 0 }
+
+// own is what a Program has that nobody generated.
+type own struct {
+	units    softswitch.Units
+	programs map[int]*Program // of switches with another program, by node
+	entities map[int][]*p4v1.Entity
+}
+
+// Of returns the program of a switch by its node.
+func (p *Program) Of(node int) *Program {
+	if p.own != nil && p.own.programs[node] != nil {
+		return p.own.programs[node]
+	}
+	return p
+}
+
+// Own reports whether nobody generated the program.
+func (p *Program) Own() bool { return p.own != nil }
+
+// Units returns the units of a switch's times and queue depths.
+func (p *Program) Units() softswitch.Units {
+	if p.own != nil {
+		return p.own.units
+	}
+	return softswitch.Units{Time: string(p.Manifest.Units.Time), Depth: string(p.Manifest.Units.Depth)}
+}
+
+// Entities returns a function that makes the entities of the switches of a network, by
+// their node.
+func (p *Program) Entities(t *topo.Topology, o intent.Options) (func(node int) ([]*p4v1.Entity, error), error) {
+	plan, err := intent.New(t, p.Manifest, p.P4Info, o)
+	if err != nil {
+		return nil, err
+	}
+	if p.own == nil {
+		return plan.Switch, nil
+	}
+	return func(node int) ([]*p4v1.Entity, error) {
+		plan := plan
+		if q := p.Of(node); q != p {
+			var err error // several goroutines may be here
+			if plan, err = intent.New(t, q.Manifest, q.P4Info, o); err != nil {
+				return nil, err
+			}
+		}
+		list, err := plan.Own(node)
+		return append(list, p.own.entities[node]...), err
+	}, nil
+}
+
+// Files opens the files of a program.
+type Files struct {
+	Resolve func(name string) string // makes a name relative to that of the scenario
+	Read    func(name string) ([]byte, error)
+}
+
+// compiledFile is a program by what it is made of.
+type compiledFile struct {
+	prog *Program
+	text []byte // of all files
+}
+
+// Build compiles the programs of a network's switches, and reads their entries. An error
+// is a diag.List with positions in these files, or about a name in the Spec.
+func (s *Spec) Build(t *topo.Topology, files Files) (*Program, error) {
+	done := make(map[string]*compiledFile)
+	hash := sha256.New()
+	var list diag.List
+	add := func(err error) {
+		var l diag.List
+		if errors.As(err, &l) {
+			for _, d := range l {
+				if !slices.ContainsFunc(list, func(o *diag.Diagnostic) bool { return o.Pos == d.Pos && o.Msg == d.Msg }) {
+					list = append(list, d)
+				}
+			}
+		}
+	}
+	var first *Program
+	o := &own{programs: make(map[int]*Program), entities: make(map[int][]*p4v1.Entity)}
+	for _, role := range slices.Sorted(maps.Keys(s.Switches)) {
+		if n := t.NodeByName(role); (n == nil || n.Kind != topo.Switch) && !slices.Contains(Roles, role) {
+			return nil, fmt.Errorf("switches: no switch and no role is called %q%s; roles are %s", role, diag.DidYouMean(role, names(t)), strings.Join(Roles, ", "))
+		}
+	}
+	for _, id := range t.Switches() {
+		n := &t.Nodes[id]
+		part := s.of(n)
+		if part.P4 == "" {
+			return nil, fmt.Errorf("switch %s has no program: give p4 for all switches, or for its role or name under switches", n.Name)
+		}
+		c, err := part.compile(s.Units, files, done)
+		if err != nil {
+			var l diag.List
+			if !errors.As(err, &l) {
+				return nil, err
+			}
+			add(err)
+			continue
+		}
+		fmt.Fprintf(hash, "%s %x\n", n.Name, sha256.Sum256(c.text))
+		if first == nil {
+			first = &Program{}
+			*first = *c.prog
+			first.own = o
+			o.units = c.prog.Units()
+		} else if c.prog.JSON != nil && !slices.Equal(c.prog.JSON, first.JSON) {
+			o.programs[id] = c.prog
+			first.Growth = first.Growth.with(c.prog.Growth)
+		}
+		entities, err := part.entries(n, c.prog, files, hash)
+		var l diag.List
+		if err != nil && !errors.As(err, &l) {
+			return nil, fmt.Errorf("switch %s: %w", n.Name, err)
+		}
+		add(err)
+		o.entities[id] = entities
+	}
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	m := *first.Manifest
+	m.Own = hex.EncodeToString(hash.Sum(nil))
+	first.Manifest = &m
+	return first, nil
+}
+
+func names(t *topo.Topology) []string {
+	list := slices.Clone(Roles)
+	for _, id := range t.Switches() {
+		list = append(list, t.Nodes[id].Name)
+	}
+	return list
+}
+
+// of returns what a switch runs: by its name, or else its role, over that of all.
+func (s *Spec) of(n *topo.Node) Part {
+	part := s.Part
+	for _, key := range []string{Roles[min(max(int(n.Tier), 1), len(Roles))-1], n.Name} {
+		over, ok := s.Switches[key]
+		if !ok {
+			continue
+		}
+		if over.P4 != "" {
+			part.P4, part.Include, part.Define = over.P4, over.Include, over.Define
+		}
+		if over.Entries.Given() {
+			part.Entries = over.Entries
+		}
+	}
+	return part
+}
+
+// compile compiles a program once.
+func (p *Part) compile(units manifest.Units, files Files, done map[string]*compiledFile) (*compiledFile, error) {
+	key := strings.Join(append(append([]string{p.P4}, p.Include...), p.Define...), "\x00")
+	if c := done[key]; c != nil {
+		return c, nil
+	}
+	name := files.Resolve(p.P4)
+	text, err := files.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiledFile{text: slices.Clone(text)}
+	o := compiler.Options{File: name, Source: text, Defines: p.Define, Open: func(name string) (string, error) {
+		data, err := files.Read(name)
+		c.text = append(c.text, data...)
+		return string(data), err
+	}}
+	for _, dir := range p.Include {
+		o.Include = append(o.Include, files.Resolve(dir))
+	}
+	for _, d := range p.Define {
+		c.text = append(c.text, d...)
+	}
+	out, list := compiler.Compile(o)
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	if arch := out.Program.Architecture; arch != "" {
+		return nil, fmt.Errorf("%s is a program for %s: a scenario takes programs for v1model", name, arch)
+	}
+	m, err := ownManifest(p.P4, units, out)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.prog = &Program{Name: m.Program, P4: c.text, Manifest: m, JSON: bmv2json.Encode(out.Program), P4Info: out.P4Info, Growth: growth(out.Program)}
+	c.prog.cookie = controlplane.Pipeline{P4Info: out.P4Info, Config: c.prog.JSON}.ID()
+	done[key] = c
+	return c, nil
+}
+
+// ownManifest describes a compiled program: its registers, and the entries that its
+// annotations ask for.
+func ownManifest(file string, units manifest.Units, out *compiler.Result) (*manifest.Manifest, error) {
+	m := &manifest.Manifest{
+		Program: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), Target: V1Model,
+		Units: manifest.Units{Time: manifest.Microseconds, Depth: manifest.Packets},
+		Sizes: manifest.Sizes{Ports: 510, Paths: 64, Leaves: 1 << 16, Hosts: 1 << 20},
+	}
+	said, err := p4rtserver.Units(out.P4Info)
+	if err != nil {
+		return nil, err
+	}
+	m.Units.Time = cmp.Or(units.Time, manifest.TimeUnit(said.Time), m.Units.Time)
+	m.Units.Depth = cmp.Or(units.Depth, manifest.DepthUnit(said.Depth), m.Units.Depth)
+	if err := m.Units.Check(); err != nil {
+		return nil, err
+	}
+	if m.Tables, err = intent.Annotated(out.P4Info); err != nil {
+		return nil, err
+	}
+	s, err := schema.New(out.P4Info)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range s.Registers {
+		if r.Bits < 1 || r.Bits > 64 || len(r.Members) > 0 {
+			continue
+		}
+		dims := []manifest.Dim{{Name: "index", Size: r.Size}}
+		m.Registers = append(m.Registers, manifest.Register{Name: r.Name, Unit: cmp.Or(r.Unit, "number"), Index: dims, Bits: r.Bits})
+	}
+	return m, nil
+}
+
+// entries reads the entries of a switch.
+func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash interface{ Write([]byte) (int, error) }) (out []*p4v1.Entity, err error) {
+	var names []string
+	for _, raw := range p.Entries.Items() {
+		names = append(names, raw.Text(""))
+	}
+	if text := p.Entries.Text(""); text != "" {
+		names = append(names, text)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	s, err := schema.New(prog.P4Info)
+	if err != nil {
+		return nil, err
+	}
+	var all diag.List
+	for _, name := range names {
+		name = files.Resolve(strings.ReplaceAll(name, "{switch}", n.Name))
+		data, err := files.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("its entries: %w", err)
+		}
+		hash.Write(data)
+		list, err := s.ParseFile(name, data)
+		var l diag.List
+		if errors.As(err, &l) {
+			all = append(all, l...)
+		} else if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, all.Err()
+}
+
+// with returns the most of both.
+func (g Growth) with(o Growth) Growth {
+	return Growth{max(g.Stored, o.Stored), max(g.Sent, o.Sent), g.Copies || o.Copies}
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/trace"
+)
+
+// run traces a packet of a program that a change has been made to, and returns the text.
+func run(t *testing.T, old, new, entries, more string, w trace.Want) (string, *result.Run) {
+	t.Helper()
+	data, err := os.ReadFile("../scenario/testdata/hosts.p4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p4 := string(data)
+	olds, news := strings.Split(old, "|"), strings.Split(new, "|")
+	for i := range olds {
+		if !strings.Contains(p4, olds[i]) {
+			t.Fatalf("the program has no %q", olds[i])
+		}
+		p4 = strings.Replace(p4, olds[i], news[i], 1)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.p4": p4, "e.txt": entries} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := `
+name: t
+program: {p4: a.p4, entries: e.txt}
+until: 10ms
+` + more
+	if !strings.Contains(more, "network:") {
+		text += "network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}\n"
+	}
+	if !strings.Contains(more, "packets:") {
+		text += "packets: [{name: p, from: h1, to: h3, udp: {destination: 9}, text: P4 is cool}]\n"
+	}
+	s, err := scenario.ParseIn("t.yaml", []byte(text), dir, scenario.Paper, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cases()[0]
+	prog, err := c.Build(new2())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trace.New(w)
+	r, err := c.Run(t.Context(), prog, 1, scenario.Options{Trace: tr, Event: func(controlplane.Event) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := tr.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), r
+}
+
+func new2() *program.Cache { return new(program.Cache) }
+
+var first = trace.Want{Packet: 1}
+
+func has(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("the trace lacks %q:\n%s", w, text)
+			return
+		}
+	}
+}
+
+func TestTraceFollowsAPacket(t *testing.T) {
+	text, r := run(t, "", "", "# none\n", "", first)
+	has(t, text, "l1, ", "from h1", "parser state start", "extract eth: dst=02:00:00:00:00:02", "extract ip: vihl=69", "table I.route", "hit (10.0.1.1/32): h.ip.dst=10.0.1.1 → I.forward(port=3, mac=",
+		"to port 3, queue 0, behind 0 packets", "changed ip: ttl 64 → 63", "s1, ", "h3, ", "received: 60 bytes", "a.p4:")
+	if r.Metrics["packets_received"] != 1 {
+		t.Error("the packet did not arrive")
+	}
+}
+
+func TestTraceOfAFlow(t *testing.T) {
+	text, _ := run(t, "", "", "# none\n", "packets: []\ntraffic: [{incast: {degree: 1, size: 3KB, to: h3}}]\n", trace.Want{Flow: 1, Packet: 2})
+	has(t, text, "table I.route", "received: 10")
+}
+
+// The mistakes of beginners and what the trace says about them.
+func TestMistakes(t *testing.T) {
+	noEntries := [2]string{`@entries("hosts")`, ""}
+	const group = "multicast 1 -> 1, 2\n"
+	for _, c := range []struct {
+		name, old, new, entries, more string
+		want                          []string
+	}{
+		{"egress_spec", "s.egress_spec = port; ", "", "", "", []string{"to port 0, which the switch does not have: nothing in ingress has set egress_spec (ports: 1, 2, 3)", "dropped: the switch has no port 0"}},
+		{"emit", "p.emit(h.ip); ", "", "", "", []string{"header ip is valid, and the deparser does not emit it: it is lost"}},
+		{"checksum", "update_checksum(h.ip.isValid()", "update_checksum(false", "", "", []string{"note: the IPv4 checksum was right on arrival and is wrong now"}},
+		{"TTL", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 1}}]\n", []string{"note: the packet leaves with TTL 0"}},
+		{"byte order", noEntries[0], noEntries[1], "route h.ip.dst=1.1.0.10/32 -> forward(port=1, mac=0)\n", "", []string{"miss: h.ip.dst=10.0.1.1", "the entry has 1.1.0.10/32, which is the same with its bytes in the other order"}},
+		{"not applied", "route.apply();", "", "", "", []string{"nothing in ingress has set egress_spec"}},
+		{"no default", noEntries[0] + "\n    table route { key = { h.ip.dst: lpm; } actions = { forward; drop; } default_action = drop(); }", "table route { key = { h.ip.dst: lpm; } actions = { forward; drop; @defaultonly NoAction; } }", "route h.ip.dst=10.0.0.1 -> drop()\n", "", []string{"miss: h.ip.dst=10.0.1.1", "nearest of 1: h.ip.dst is 10.0.1.1, the entry has 10.0.0.1/32 → I.drop()"}},
+		{"group", "s.egress_spec = port; ", "s.mcast_grp = 5; ", group, "", []string{"to multicast group 5: there is no such group (groups: 1)", "dropped: empty multicast group"}},
+		// The spine and the second leaf send it to each other.
+		{"loop", noEntries[0] + "|h.ip.ttl = h.ip.ttl - 1;", "|h.ip.ttl = h.ip.ttl - 1; if (h.ip.ttl == 0) { mark_to_drop(s); }",
+			"route h.ip.dst=10.9.9.9/32 -> forward(port=2, mac=0)\n",
+			"network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}\npackets: [{from: h1, to: h2, ipv4: {destination: 10.9.9.9, ttl: 5}}]\n", []string{"(note: for the 2. time: a loop)", "dropped: the program drops it in ingress"}},
+		{"never set", "struct meta_t { }|key = { h.ip.dst: lpm; }|" + noEntries[0], "struct meta_t { bit<8> tenant; }|key = { m.tenant: exact; }|", "# none\n", "", []string{"m.tenant is 0: nothing in the program sets it"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, _ := run(t, c.old, c.new, c.entries, c.more, first)
+			has(t, text, c.want...)
+		})
+	}
+}
+
+// A clone and multicast copies are followed, each to its end.
+func TestTraceOfCopies(t *testing.T) {
+	text, r := run(t, "s.egress_spec = port; ", "s.mcast_grp = 1; ", "multicast 1 -> 1, 2\n", "", first)
+	has(t, text, "to multicast group 1: port 1 (instance 0), port 2 (instance 0)", "copy 1 is made", "h2, ", "h1, ")
+	if r.Metrics["packets_received"] < 2 {
+		t.Error("fewer than two copies arrived")
+	}
+}
