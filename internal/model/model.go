@@ -80,6 +80,10 @@ func Mod32(t Time) Time { return t & (1<<32 - 1) }
 // 32 bits as a register compares it.
 func Since(last, now, span uint32) bool { return int32(last-(now-span)) <= 0 }
 
+// Passed is Since for registers that compare with now, too: after 4.3 s without an
+// event, a span begins again.
+func Passed(last, now, span uint32) bool { return now-last >= span }
+
 // Bit is 1 for true.
 func Bit(b bool) int64 {
 	if b {

@@ -36,8 +36,8 @@ const bit<32> KICKED_OUT = 0xffffffff; // rank above all others
 const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<8> MESSAGE_KICK_OUT_HERE = 6;
 const bit<10> PROBE_SESSION = 256; // plus the port
-const time_t SILENCE = 4000; // arrivals for this time without a departure: the port is paused
-const time_t REST = 2000; // longest gap between these arrivals
+const int<32> SILENCE = 4000; // arrivals for this time without a departure: the port is paused
+const int<32> REST = 2000; // longest gap between these arrivals
 const bit<32> HELD = 1000; // delay above that of the queue that counts as a PAUSE
 const bit<2> ECN_CE = 3;
 
@@ -884,7 +884,7 @@ control Probe(inout metadata_t meta) {
     Register<time_t, bit<6>>(64, 0) probed_at;
     RegisterAction<time_t, bit<6>, bit<1>>(probed_at) probe_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if ((int<32>) (last - meta.probe_before) <= 0) {
+            if ((int<32>) (last - meta.probe_before) <= 0 || (int<32>) (last - meta.now) > 0) {
                 last = meta.now;
                 due = 1;
             } else {
@@ -1154,12 +1154,15 @@ control CheckPause(inout headers_t hdr,
     @name(".silence") @index("port,priority:8") @unit("ns")
     @brief("time when a packet last left a queue or arrived after a gap, and time of the last arrival")
     Register<silence_t, bit<9>>(512) silence;
+    // After 2.1 s or more without a packet, both ages may count as negative:
+    // then the port counts as paused only after the next departure.
+    @noWarn("tna-age")
     RegisterAction<silence_t, bit<9>, bit<1>>(silence) arrive = {
         void apply(inout silence_t queue, out bit<1> silent) {
             silent = 0;
-            if (meta.now - queue.last > REST) {
+            if ((int<32>) (meta.now - queue.last) > REST) {
                 queue.since = meta.now;
-            } else if (meta.now - queue.since > SILENCE) {
+            } else if ((int<32>) (meta.now - queue.since) > SILENCE) {
                 silent = 1;
             }
             queue.last = meta.now;
@@ -1203,7 +1206,7 @@ control CheckPause(inout headers_t hdr,
     Register<time_t, bit<10>>(1024, 0) told_at;
     RegisterAction<time_t, bit<10>, bit<1>>(told_at) notify_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if ((int<32>) (last - meta.notify_before) <= 0) {
+            if ((int<32>) (last - meta.notify_before) <= 0 || (int<32>) (last - meta.now) > 0) {
                 last = meta.now;
                 due = 1;
             } else {
@@ -1505,7 +1508,7 @@ control Fabric(inout headers_t hdr,
     Register<time_t, bit<9>>(512, 0) stamped_at;
     RegisterAction<time_t, bit<9>, bit<1>>(stamped_at) stamp_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if ((int<32>) (last - meta.stamp_before) <= 0) {
+            if ((int<32>) (last - meta.stamp_before) <= 0 || (int<32>) (last - meta.now) > 0) {
                 last = meta.now;
                 due = 1;
             } else {
@@ -1742,7 +1745,7 @@ control SubtractDelay(inout headers_t hdr, inout egress_metadata_t meta) {
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if (meta.now - last > FEEDBACK_INTERVAL) {
+            if ((int<32>) (meta.now - last) > (int<32>) FEEDBACK_INTERVAL || (int<32>) (meta.now - last) < 0) {
                 last = meta.now;
                 due = 1;
             } else {

@@ -149,7 +149,7 @@ func bridge(s *model.Switch, p *model.Packet) []byte {
 // probeDue reports whether a path to a leaf must be probed: the next one in turn.
 func probeDue(s *model.Switch, p *model.Packet) bool {
 	last, path := s.Cell("probed_at", int(p.Leaf)), s.Cell("probe_path", int(p.Leaf))
-	if !model.Since(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
+	if !model.Passed(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
 		return false
 	}
 	*last = model.Mod32(p.Now)
@@ -168,10 +168,10 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 		return
 	}
 	since, last, paused := s.Cell("silence.since", i), s.Cell("silence.last", i), false
-	if now-uint32(*last) > Rest {
+	if int32(now-uint32(*last)) > Rest {
 		*since = int64(now)
 	} else {
-		paused = now-uint32(*since) > Silent
+		paused = int32(now-uint32(*since)) > Silent
 	}
 	*last = int64(now)
 	expected := s.Word("expected", i)
@@ -197,7 +197,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 		kick["host"] = p.IP["src"]
 	}
 	told := s.Cell("told_at", messageCell(from, kick["leaf"], kick["path"]))
-	if !model.Since(uint32(*told), now, uint32(cost["tell_again"])) {
+	if !model.Passed(uint32(*told), now, uint32(cost["tell_again"])) {
 		return
 	}
 	*told = int64(now)
@@ -250,7 +250,7 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 	p.Meta["written"] = 1
 	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Keep["tolerable"]
 	h["echo_load"] = *s.Cell("echo_load", leaf) // without an echo, that of the last one
-	if last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path)); model.Since(uint32(*last), now, uint32(s.Setting("leaf_role", "interval"))) {
+	if last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path)); model.Passed(uint32(*last), now, uint32(s.Setting("leaf_role", "interval"))) {
 		s.Note("stamp")
 		h["stamped"], h["stamp"], *last = 1, int64(now), int64(now)
 	}
