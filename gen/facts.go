@@ -37,7 +37,7 @@ var (
 	factRegister = regexp.MustCompile(`@name\("\.(\w+)"\) @index\("([^"]*)"\) @unit\("([^"]*)"\)\s+@brief\("([^"]*)"\)\s+[Rr]egister<(\w+(?:<\d+>)?)[^(]*>\((\d+)`)
 	factAction   = regexp.MustCompile(`@name\("\.(\w+)"\)([^\n]*)\n\s*action (\w+)\(([^{]*)\) \{`)
 	factValue    = regexp.MustCompile(`@value\("([^"]*)"\)[^,]*?(\w+)\s*(?:,|$)`)
-	factConstant = regexp.MustCompile(`@from\("([^"]*)"\) @brief\("([^"]*)"\)\s+const \w+ (\w+) = (\d+);`)
+	factConstant = regexp.MustCompile(`@from\("([^"]*)"\) @brief\("([^"]*)"\)\s+const [\w<>]+ (\w+) = (\d+);`)
 	factCounter  = regexp.MustCompile(`@counter\("([^"]*)", "([^"]*)", "([^"]*)"\)`)
 	factExtra    = regexp.MustCompile(`@(entries|sessions)\("([^"]*)"\)`)
 	// What is left of a register, or of a table with a name, if it has no annotations.

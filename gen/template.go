@@ -136,6 +136,7 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"args":        g.args,
 		"filled":      g.filled,
 		"value":       g.value,
+		"terms":       manifest.Terms,
 		"constant":    g.constant,
 		"bits":        func(n int) int { return bits.Len(uint(n)) },
 		// Sets as numbers: bit n; the union; hexadecimal with the width of a set of n.

@@ -44,6 +44,9 @@ var mathFuncs = map[string]struct {
 	// path_set(width, first, count, of) is a set of count paths among of,
 	// cyclically from first on, as bits: the highest of width is path 0.
 	"path_set": {4, pathSet},
+	// slot_shift(rtt) and slot_weight(rtt) are how a round trip is measured in slots.
+	"slot_shift":  {1, func(x []float64) float64 { s, _ := slots(x[0]); return float64(s) }},
+	"slot_weight": {1, func(x []float64) float64 { _, w := slots(x[0]); return float64(w) }},
 	// cond(c, a, b) is a if c is not 0, otherwise b.
 	"cond": {3, func(x []float64) float64 {
 		if x[0] != 0 {

@@ -47,6 +47,8 @@ const time_t WINDOW = 16384;
 const time_t HOLD = 33792;
 const bit<16> PORT_POSTCARD = 54792;
 const bit<16> POSTCARD_BYTES = 56; // IP packet: headers and postcard
+@from("(8 + slot_weight(pbfs.rtt)) * pow(2, slot_shift(pbfs.rtt))") @brief("time in ns that counts as a round trip: a window of 8 slots, and the last slot as often as makes it nearest to pbfs.rtt")
+const bit<32> SPAN = 16384;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -333,13 +335,13 @@ struct egress_metadata_t {
     bit<32> window_qlen;   // Q¹, queue length at the start of the window
     bit<32> recent;        // bytes that arrived in the last full slot
     bit<32> recent_marked; // bytes of marked packets among them
-    bit<32> recent_all;    // N·I_N, expected bytes
+    bit<32> recent_all;    // expected bytes: N·I_N, with as many slots as SPAN has after the window
     bit<32> last_window;   // bytes sent in the last full window
     bit<32> window_growth;
     bit<32> arriving;      // I_p
     bit<32> capacity;      // bytes that the port sends in a round trip, then minus Q¹
     bit<32> excess;
-    bit<32> rate;
+    bit<32> rate;          // capacity per DC_RTT, Mbit/s
     bit<48> sender_mac;
     bit<32> sender;
     // red
@@ -1837,17 +1839,18 @@ control FastStart(inout headers_t hdr,
         size = 1;
     }
 
-    // Bytes that a port sends in DC_RTT, and its rate in Mbit/s.
+    // Bytes that a port sends in SPAN, in which bytes are counted, and the rate
+    // in Mbit/s at which a sender computes the same number for its DC_RTT.
     @name(".set_capacity")
     action set_capacity(
-        @value("floor(rate / 8e9 * pbfs.rtt)") bit<32> round_trip_bytes,
-        @value("floor(rate / 1e6)") bit<32> mbps) {
+        @value("floor(rate / 8e9 * 16384)") bit<32> round_trip_bytes,
+        @value("floor(min(rate / 1e6 * 16384 / max(pbfs.rtt, 1), pow(2, 32) - 1))") bit<32> mbps) {
         meta.capacity = round_trip_bytes;
         meta.rate = mbps;
     }
 
     @name(".pbfs_port") @kind("ports") @entries("all_ports") @sessions("all_ports")
-    @brief("bytes that a port sends in DC_RTT, and its rate in Mbit/s")
+    @brief("bytes that a port sends in the slots that count as a round trip, and these bytes as a rate over DC_RTT in Mbit/s")
     table pbfs_port {
         key = { hdr.bridge.out_port : exact @name("out_port"); }
         actions = { set_capacity; NoAction; }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pauseless/pauseless/controlplane/intent"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
@@ -83,13 +84,29 @@ func (c *Case) Source() ([]byte, *manifest.Manifest, error) {
 	return g.P4, g.Manifest, nil
 }
 
+// network returns the profile, for the scenario's network if its program for Tofino has
+// a span of time compiled in.
+func (c *Case) network() *gen.Profile {
+	if c.target != program.TNA || c.profile.Choice("pbfs") != "on" {
+		return c.profile
+	}
+	p := *c.profile
+	for i := range c.net.Nodes {
+		if n := &c.net.Nodes[i]; n.Kind == topo.Switch && n.Leaf >= 0 {
+			p.Network = intent.NetworkOf(c.net, i, p.Network, intent.Options{})
+			break
+		}
+	}
+	return &p
+}
+
 // Build generates and compiles the program of the switches. It returns an error if
 // the hosts use telemetry that the program does not fill in, since their rates
 // would never change.
 func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 	prog, err := c.own, error(nil)
 	if prog == nil {
-		prog, err = cache.BuildFor(c.profile, c.target)
+		prog, err = cache.BuildFor(c.network(), c.target)
 	}
 	if err != nil {
 		return nil, err
