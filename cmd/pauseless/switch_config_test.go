@@ -75,7 +75,7 @@ pfc: {lossless: [3, 4], thresholds: {xoff: 50KB}WATCHDOG}
 	}
 	for text, want := range map[string]string{
 		", watchdog: {action: dorp}":   `no action is called "dorp" (did you mean "drop"?)`,
-		", watchdog: {classes: [8]}":   "class 8, want 0 to 7",
+		", watchdog: {classes: [8]}":   "class 8, expected 0 to 7",
 		", watchdog: {classes: [1]}":   "only 00011000 are lossless",
 		", watchdog: {detection: -1s}": "want a number and one of s",
 	} {

@@ -60,6 +60,12 @@ type named struct {
 
 func (n named) Type() string { return n.placeholder }
 
+// namedList is named for a flag that may be given several times.
+type namedList struct {
+	named
+	pflag.SliceValue
+}
+
 // namePlaceholders gives the flags of a command and of all below it their
 // placeholders. A usage that begins with one, as in "`FILE`: topology", is shown as
 // "--flag FILE   topology": pflag would show the word in both columns.
@@ -71,7 +77,12 @@ func namePlaceholders(cmd *cobra.Command) {
 			return
 		}
 		f.Usage = usage
-		f.Value = named{f.Value, word}
+		n := named{f.Value, word}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			f.Value = namedList{n, list}
+		} else {
+			f.Value = n
+		}
 		if f.DefValue == "[]" {
 			f.DefValue = ""
 		}
