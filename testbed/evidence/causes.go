@@ -18,14 +18,13 @@ import (
 type known struct {
 	experiment                string // or the beginning of the names of several: "rlb-"
 	metric, with, than, point string // of the claim; any, if empty. The point has this in it
-	idle                      bool   // only of claims that rest on runs in which hardly a flow meets a pause: see idle
 	flat                      bool   // only of claims whose opposite is not true either
 	less                      bool   // of claims that hold with a smaller effect than the paper's, too
 	paper                     bool   // only of claims at the papers' scale, at which by was run, too
 	small                     bool   // only of claims at the small scale
 	byPaper                   bool   // by is at the papers' scale, whatever the claim's is
 	bound                     bool   // by has a limit that excludes the paper's effect: see limit
-	cause                     string // after what idle says, if it is asked
+	cause                     string
 	by                        string
 	proof                     proof
 }
@@ -43,7 +42,6 @@ func (p proof) has(c *result.Judged) bool {
 }
 
 const (
-	victims         = "so there is nothing to avoid; where one path is paused, fewer flows stall"
 	together        = "an incast uses all paths to its receiver, so that all have warnings at the same time; "
 	reorder         = together + "rerouting then causes reordering"
 	nowhere         = together + "rerouting then changes neither reordering nor completion times"
@@ -51,7 +49,6 @@ const (
 	unpaused        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are the same within 20 %"
 	rise            = "how fast DCQCN increases rates after a reduction: with 100 Mb/s every 25 us, instead of 40 Mb/s every 55 us, it has more PAUSE frames than PCN"
 	moves           = "flows that PLB moves because of long round-trip times: FCT is shorter with ECMP, which moves no flow, and with a PLB that moves flows only because of pauses"
-	nics            = "go-back-N: with decisions per packet, as in the paper, and hosts that accept packets out of order, coflows are shorter"
 	unpausedCoflows = "pauses have little effect there: in a network without pauses, with the same flows, coflows take the same time within 20 %"
 	costless        = "pauses have little effect there: in a network without pauses, with the same flows, completion times are not 20 % shorter"
 	rerouting       = "rerouting and the header: even without recirculation, flows take longer than without RLB"
@@ -64,7 +61,6 @@ const (
 	limited         = "recirculation, which RLB* limits, has no cost there: without any recirculation there is no gain, either"
 	deadlocks       = "how fast DCQCN increases rates after a reduction: with half of the links between switches, where deadlocks are common, it deadlocks in more runs with 100 Mb/s every 25 us instead of 40 Mb/s every 55 us"
 	tooSmall        = "the network is too small: with 8 instead of 16 hosts per ToR, no run deadlocks with DCQCN that increases rates by 100 Mb/s every 25 us, either"
-	growth          = "algorithm 2 compares the growth of queues before their lengths: with lengths alone, coflows are as short as with Hermes"
 	lineRate        = "flows start at line rate, as the paper has it, and PCN reduces older flows to what then arrives of them: if all begin with slow start, "
 	asLate          = "the last flow ends when it does with DCQCN, within 15 %"
 	tenth           = "at a tenth of the load, where packets hardly wait"
@@ -90,8 +86,6 @@ var shown = []known{
 	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
 	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", less: true, cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
 	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
-	{experiment: "rlb-fig3", metric: "avg_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
-	{experiment: "rlb-", idle: true, less: true, cause: victims, by: "rlb-fig3-victims", proof: proof{metric: "stalled_flows"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
 	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
 	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
@@ -132,7 +126,6 @@ var shown = []known{
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", small: true, cause: markedMore, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "dcqcn", paper: true, cause: markedMore, by: "pcn-fig14-marks", proof: proof{metric: "pause_frames", than: "dcqcn-late", point: "traffic W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
-	{experiment: "plb-", idle: true, less: true, cause: "so there is nothing to avoid; where one path is paused, flows are shorter", by: "plb-fig2-victims", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
@@ -154,7 +147,6 @@ var shown = []known{
 	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", paper: true, cause: noCostHosts, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", with: "presto-hosts-only", point: "go-back-n", refuted: true}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", small: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
 	{experiment: "rlb-fig17a", with: "hermes-rlb", paper: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
-	{experiment: "pcn-fig2", metric: "tree_us", than: "qcn", cause: "how often QCN samples a queue: with a sample every 100 packets, as in the paper, there is a congestion tree", by: "pcn-fig2-sample"},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "qcn", cause: samples, by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", than: "qcn", point: "Web Search"}},
@@ -179,8 +171,6 @@ var shown = []known{
 	{experiment: "clb-fig11", metric: "avg_cct_us", than: "hermes", bound: true, cause: noPaths, by: "clb-fig11-paths", proof: proof{metric: "avg_cct_us", with: "one-switch", point: "receivers one"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, flows are sent one after the other, whatever switches do: with Varys over CLB, no flow is stalled, either", by: "clb-fig10-varys"},
 	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "per flowlet, CLB chooses the path of such a flow only once: with decisions per packet, as in the paper, and hosts that accept packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
-	{experiment: "rlb-fig4a", with: "drill", point: "out-of-order", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, more packets are out of order the more paths it takes", by: "rlb-fig4a-unthrottled", proof: proof{metric: "ooo_ratio.part1", point: "out-of-order"}},
-	{experiment: "rlb-fig4a", with: "drill", point: "go-back-n", cause: "no path is paused there, since DCQCN slows the flow to the receiver of the bursts first: without congestion control, paths are paused", by: "rlb-fig4a-unthrottled", proof: proof{metric: "paused_us.spine"}},
 	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig16", metric: "pause_frames", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
 	{experiment: "rlb-fig16", metric: "pause_frames", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", with: "hermes-rlb-no-recirculation", refuted: true}},
@@ -188,32 +178,24 @@ var shown = []known{
 	{experiment: "rlb-fig15", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig15-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
-	{experiment: "rlb-fig3", metric: "p99_fct_us", with: "presto-off", cause: "losses without PFC cost retransmissions; with a buffer that does not overflow, flows are shorter", by: "rlb-fig3-loss"},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: "how flows start, and w_min: with slow start, and 1/16 instead of 1/128, the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", with: "pcn-slow-16", than: "qcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", small: true, cause: lineRate + "the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", than: "qcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "completion_us", than: "dcqcn", paper: true, cause: lineRate + asLate, by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "dcqcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w1", metric: "avg_fct_us", than: "dcqcn", paper: true, cause: lineRate + "average FCT is less than DCQCN's", by: "pcn-fig14-start", proof: proof{metric: "avg_fct_us", than: "dcqcn-slow", point: "W1"}},
 	{experiment: "pcn-fig14-w2", metric: "completion_us", than: "dcqcn", paper: true, cause: lineRate + asLate, by: "pcn-fig14-start", proof: proof{metric: "completion_us", than: "dcqcn-slow", point: "W2"}},
-	{experiment: "pbfs-fig5-websearch", metric: "short_p95_fct_us", than: "hpcc", flat: true, cause: "flows of 10 to 100 KB, most of those below 100 KB, which use PB-FS themselves and do not gain from it; those below 10 KB gain more than in the paper, whose gain is that of flows below 1000 bytes (Web Search has none)", by: "pbfs-fig5-websearch-short", proof: proof{metric: "p95_fct_us.s"}},
 	{experiment: "pbfs-fig5", metric: "max_queue_bytes", with: "timely-pbfs", flat: true, paper: true, less: true, cause: incastQueues, by: "pbfs-fig5-incast", proof: proof{metric: "max_queue_bytes", with: "timely-pbfs", point: "IMC10"}},
 	{experiment: "clb-fig11", metric: "stalled_ratio", than: "conga", cause: "all flows of a coflow share the link of its receiver; with 15 receivers fewer stall, and fewer than with CONGA", by: "clb-fig11-receivers", proof: proof{metric: "stalled_ratio", than: "conga"}},
 	{experiment: "clb-fig11", than: "varys", cause: "with Varys, flows use the receiver's link one after the other, whatever switches do: with Varys over CLB, flows do not stall, either", by: "clb-fig11-receivers", proof: proof{with: "clb-varys"}},
-	{experiment: "clb-", metric: "stalled_ratio", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, fewer flows stall", by: "clb-fig9-mixed", proof: proof{metric: "stalled_flows"}},
-	{experiment: "clb-fig9", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
-	{experiment: "clb-fig10", metric: "avg_cct_us", than: "conga", cause: nics, by: "clb-nic"},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "hermes", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
-	{experiment: "clb-fig9", metric: "avg_cct_us", than: "hermes", point: "400ns", cause: growth, by: "clb-fig9-growth", proof: proof{with: "clb-length"}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 6 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "p99_fct_us", than: "letflow", point: "10 at 0.8", refuted: true}},
 	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "go-back-n", paper: true, cause: "flows that PLB moves because of long round-trip times: with a PLB that moves flows only because of pauses, p99 is shorter than with DRILL", by: "plb-fig7-still", proof: proof{metric: "p99_fct_us", with: "plb-still", than: "drill", point: "go-back-n"}},
-	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "out-of-order", cause: "hosts that accept packets out of order: it holds with go-back-N", by: "plb-fig7-webserver", proof: proof{metric: "p99_fct_us", than: "drill", point: "load 0.8, nic go-back-n"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
-	{experiment: "clb-", idle: true, less: true, cause: "so there is nothing to avoid; where ports are paused, coflows are shorter", by: "clb-fig9-mixed", proof: proof{metric: "avg_cct_us"}},
 	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.6", less: true, small: true, cause: noCost, by: "rlb-fig13-cachefollower-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.6", less: true, paper: true, cause: noCost, by: "rlb-fig13-cachefollower-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
 	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", less: true, small: true, cause: noCost, by: "rlb-fig13-datamining-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
@@ -244,28 +226,23 @@ const (
 	smallInPaper  = "no difference to explain: the interval has the paper's effect in it, which is less than the 10 % that count as a gain"
 )
 
-// cause says why a claim does not hold, as far as an experiment shows it. One
-// that does not hold with go-back-N, or at the small scale, and does if nothing
-// but that is changed, shows it by itself. If the effect there is less than half of
-// the paper's, it explains the sign alone, and another experiment's cause is better.
+// cause says why a claim does not hold, as far as an experiment with the same network
+// and traffic shows it at the same scale: one that differs in the cause alone, and whose
+// claims are the proof. What another experiment shows at the other scale is a remark, and so is
+// with which hosts the claim holds; the cause is not known then.
 func (d *documents) cause(o, paper *result.Outcome, c *result.Judged) string {
-	if c.Verdict == result.Holds {
-		return d.lessGain(o, paper, c)
-	}
-	why, there := changed(o, paper, c)
 	switch {
-	case why != "" && half(there):
-		return why
-	case why == "" && alike(o, c):
+	case untested(c.Verdict):
+		return "" // the verdict says why
+	case c.Verdict == result.Holds:
+		return d.lessGain(o, paper, c)
+	case alike(o, c):
 		return "both arms have the same results in every run: their difference had no effect"
 	}
-	if other := d.explain(o, c); other != "" {
-		return other
-	}
-	if why != "" {
-		return why
-	}
+	why, remark := d.explain(o, c)
 	switch paper := c.Claim.Paper; {
+	case why != "":
+		return why
 	case !paper.Given:
 		return ""
 	case c.Verdict == result.Inconclusive && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
@@ -273,30 +250,21 @@ func (d *documents) cause(o, paper *result.Outcome, c *result.Judged) string {
 	case c.Verdict == result.Refuted && float64(c.Low) <= paper.Change && paper.Change <= float64(c.High):
 		return smallInPaper
 	}
-	return notKnown
+	if remark == "" {
+		remark = changed(o, c)
+	}
+	return notKnown + remark
 }
 
-// changed returns with which other hosts or scale a claim holds, and the claim there;
-// "" if with none.
-func changed(o, paper *result.Outcome, c *result.Judged) (string, *result.Judged) {
+// changed says with which other hosts a claim holds; "" if with none.
+func changed(o *result.Outcome, c *result.Judged) string {
 	if d := holds(o, c, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)); d != nil {
-		return "go-back-N: it holds with hosts that accept packets out of order" + with(d), d
+		return "; with hosts that accept packets out of order it holds" + with(d)
 	}
 	if d := holds(o, c, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)); d != nil {
-		return "hosts that accept packets out of order: it holds with go-back-N" + with(d), d
+		return "; with go-back-N it holds" + with(d)
 	}
-	if paper != nil {
-		if d := holds(paper, c, c.Point); d != nil {
-			return "the small scale: it holds at the paper's" + with(d), d
-		}
-	}
-	return "", nil
-}
-
-// half reports whether the effect of a claim is at least half of the paper's, if that
-// has one.
-func half(c *result.Judged) bool {
-	return !c.Claim.Paper.Given || math.Abs(float64(c.Effect)) >= math.Abs(c.Claim.Paper.Change)/2
+	return ""
 }
 
 // lessGain says by how many points the effect of a claim that holds is less than the
@@ -307,23 +275,9 @@ func (d *documents) lessGain(o, paper *result.Outcome, c *result.Judged) string 
 	if !isFigure(o.Experiment) || points == 0 {
 		return ""
 	}
-	// enough reports whether the effect is not less at another point or scale.
-	enough := func(o *result.Outcome, point string) bool {
-		return slices.ContainsFunc(o.Claims, func(d result.Judged) bool {
-			return d.Text == c.Text && d.Point == point && d.Verdict == result.Holds && pointsLess(&d) == 0
-		})
-	}
-	why := d.explain(o, c)
-	switch {
-	case enough(o, strings.Replace(c.Point, "go-back-n", "out-of-order", 1)):
-		why = "go-back-N: with hosts that accept packets out of order it is not less"
-	case enough(o, strings.Replace(c.Point, "out-of-order", "go-back-n", 1)):
-		why = "hosts that accept packets out of order: with go-back-N it is not less"
-	case why != "":
-	case paper != nil && enough(paper, c.Point):
-		why = "the small scale: at the paper's it is not less"
-	default:
-		why = notKnown
+	why, remark := d.explain(o, c)
+	if why == "" {
+		why = notKnown + remark
 	}
 	return fmt.Sprintf("%.0f points less: %s", points, why)
 }
@@ -358,50 +312,41 @@ func near(c *result.Judged) bool {
 	return math.Abs(float64(c.Effect)-paper) <= 0.1 || float64(c.Low) <= paper && paper <= float64(c.High)
 }
 
-// explain returns the cause that an experiment shows of what came out for a claim.
-func (d *documents) explain(o *result.Outcome, c *result.Judged) string {
-	if untested(c.Verdict) {
-		return "" // the verdict says why
-	}
+// explain returns the cause that an experiment shows of what came out for a claim, or a
+// remark, if it shows it at the other scale only.
+func (d *documents) explain(o *result.Outcome, c *result.Judged) (why, remark string) {
 	key, metric := c.Claim.Relation()
 	for i := range shown {
 		s := &shown[i]
-		if c.Verdict == result.Holds && !s.less {
+		if c.Verdict == result.Holds && !s.less || s.flat && opposite(c) || s.paper && o.Scale != scenario.Paper || s.small && o.Scale != scenario.Small {
 			continue
 		}
-		why := ""
-		if s.idle {
-			if why = idle(o, c); why == "" {
+		scale := scenario.Small
+		if s.paper || s.byPaper {
+			scale = scenario.Paper
+		}
+		by := (&result.Outcome{Experiment: s.by, Scale: scale}).File()
+		if o.Experiment != s.experiment || o.File() == by || !strings.Contains(c.Point, s.point) ||
+			s.metric != "" && s.metric != metric || s.with != "" && s.with != c.Claim.With || s.than != "" && s.than != c.Claim.Than {
+			continue
+		}
+		if !d.proven(s) {
+			continue
+		}
+		cause := fmt.Sprintf("%s: [%s](../results/%s.md)", s.cause, by, by)
+		if s.bound {
+			most := d.limit(s, o, c)
+			if key != "less" || most == nil {
 				continue
 			}
-			why += ", "
+			return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](../results/%s.md)", s.cause, share(most.Effect), most.in, most.in), ""
 		}
-		if s.flat && opposite(c) || s.paper && o.Scale != scenario.Paper || s.small && o.Scale != scenario.Small {
-			continue
+		if scale != o.Scale {
+			return "", "; at the other scale: " + cause
 		}
-		by := (&result.Outcome{Experiment: s.by, Scale: scenario.Small}).File()
-		link := fmt.Sprintf("[%s](../results/%s.md)", by, by)
-		switch {
-		case s.paper || s.byPaper:
-			by = (&result.Outcome{Experiment: s.by, Scale: scenario.Paper}).File()
-			link = fmt.Sprintf("[%s](../results/%s.md)", by, by)
-		case o.Scale == scenario.Paper:
-			link += ", at the small scale"
-		}
-		of := o.Experiment == s.experiment || strings.HasSuffix(s.experiment, "-") && strings.HasPrefix(o.Experiment, s.experiment)
-		if of && o.File() != by && strings.Contains(c.Point, s.point) &&
-			(s.metric == "" || s.metric == metric) && (s.with == "" || s.with == c.Claim.With) && (s.than == "" || s.than == c.Claim.Than) {
-			if !s.bound {
-				d.used[i] = true
-				return fmt.Sprintf("%s%s: %s", why, s.cause, link)
-			}
-			if most := d.limit(s, o, c); key == "less" && most != nil {
-				d.used[i] = true
-				return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](../results/%s.md)", s.cause, share(most.Effect), most.in, most.in)
-			}
-		}
+		return cause, ""
 	}
-	return ""
+	return "", ""
 }
 
 // A limit is a claim of another outcome whose effect schemes cannot be expected to
@@ -491,31 +436,4 @@ func alike(o *result.Outcome, c *result.Judged) bool {
 // opposite reports whether the opposite of a claim is true, by a hundredth or more.
 func opposite(c *result.Judged) bool {
 	return c.Verdict == result.Refuted && c.Why == "" && !(c.Low > -0.01 && c.High < 0.01)
-}
-
-// idle says that hardly a flow meets a pause in the runs of a claim, with
-// either arm, or nothing. Of a claim whose opposite is true it says nothing: that
-// is not what nothing would come to.
-func idle(o *result.Outcome, c *result.Judged) string {
-	if opposite(c) || c.Claim.With == c.Claim.Than {
-		return ""
-	}
-	points := pointsOf(c)
-	why := ""
-	for i := range o.Cells {
-		l := &o.Cells[i]
-		if l.Arm != c.Claim.With && l.Arm != c.Claim.Than || !slices.Contains(points, o.PointText(l.Point)) {
-			continue
-		}
-		frames, ok := l.Mean["pause_frames"]
-		switch {
-		case ok && frames < 1 && (why == "" || why == "no port is paused there"):
-			why = "no port is paused there"
-		case ok && (frames < 1 || l.Mean["stalled_flows"] < l.Mean["flows"]/100):
-			why = "fewer than one flow in a hundred meets a pause there"
-		default:
-			return ""
-		}
-	}
-	return why
 }

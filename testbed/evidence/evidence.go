@@ -27,7 +27,8 @@ type documents struct {
 	root     string
 	files    map[string][]byte // by their paths in the checkout
 	outcomes map[string]*result.Outcome
-	used     map[int]bool // which of shown apply to a claim
+	proofs   map[*known]bool         // see proven
+	chance   map[*result.Judged]bool // differences that may be chance: see byChance
 	problems []error
 }
 
@@ -35,7 +36,7 @@ type documents struct {
 // names everything that an author has to change, such as a sentence whose number
 // has another sign.
 func Documents(root string) (map[string][]byte, error) {
-	d := &documents{root: root, files: make(map[string][]byte), outcomes: make(map[string]*result.Outcome), used: make(map[int]bool)}
+	d := &documents{root: root, files: make(map[string][]byte), outcomes: make(map[string]*result.Outcome), proofs: make(map[*known]bool), chance: make(map[*result.Judged]bool)}
 	if _, err := os.Stat(filepath.Join(root, "docs", "results")); err != nil {
 		return nil, fmt.Errorf("%s is not a checkout of pauseless: %w", root, err)
 	}
@@ -44,8 +45,6 @@ func Documents(root string) (map[string][]byte, error) {
 	d.readme()
 	d.pages()
 	d.answer()
-	d.gainsWithoutCauses()
-	d.causesShown()
 	return d.files, errors.Join(d.problems...)
 }
 

@@ -10,11 +10,13 @@ import (
 
 // A Premise is what must be there for a claim to be tested, as PAUSE where a scheme
 // avoids pauses. It is measured on the arm with which the claim compares, or on the
-// claim's own arm if it compares with a number: the metric's mean over the seeds must be
-// more than a number, or less.
+// claim's own arm if it compares with a number or Of says so: the metric's mean over the
+// seeds must be more than a number, or less.
 type Premise struct {
 	More string `yaml:"more" json:"more,omitempty"` // the metric that must be more
 	Less string `yaml:"less" json:"less,omitempty"` // the metric that must be less
+	// Of is with, if the premise is measured on the arm that the claim is about.
+	Of string `yaml:"of" json:"of,omitempty"`
 	// Than is the number, in the metric's unit.
 	Than float64 `yaml:"than" json:"than"`
 }
@@ -50,30 +52,41 @@ func (o *Outcome) premise(c *Claim, cells [][2]int) *Premised {
 		return nil
 	}
 	base := 1
-	if _, isNumber := c.Number(); isNumber {
+	if _, isNumber := c.Number(); isNumber || c.Premise.Of == "with" {
 		base = 0
 	}
 	p := &Premised{Metric: metric}
-	sum, n := 0.0, 0
+	var all []*Cell
 	for _, pair := range cells {
-		cell := &o.Cells[pair[base]]
-		p.Arm = cell.Arm
-		for _, v := range cell.Values[metric] {
+		all = append(all, &o.Cells[pair[base]])
+		p.Arm = all[0].Arm
+	}
+	mean := meanOf(all, metric)
+	if metric == "stalled_ratio" && math.IsNaN(mean) { // slim outcomes have what it follows from
+		mean = meanOf(all, "stalled_flows") / meanOf(all, "flows")
+	}
+	if math.IsNaN(mean) {
+		return nil
+	}
+	p.Value, p.Present = Num(mean), mean > c.Premise.Than
+	if key == "less" {
+		p.Present = mean < c.Premise.Than
+	}
+	return p
+}
+
+// meanOf returns the mean of a metric over the runs of cells, NaN if none has it.
+func meanOf(cells []*Cell, metric string) float64 {
+	sum, n := 0.0, 0
+	for _, c := range cells {
+		for _, v := range c.Values[metric] {
 			if !math.IsNaN(float64(v)) {
 				sum += float64(v)
 				n++
 			}
 		}
 	}
-	if n == 0 {
-		return nil
-	}
-	mean := sum / float64(n)
-	p.Value, p.Present = Num(mean), mean > c.Premise.Than
-	if key == "less" {
-		p.Present = mean < c.Premise.Than
-	}
-	return p
+	return sum / float64(n)
 }
 
 // absent says that the premise of a claim is not there.
@@ -118,14 +131,47 @@ func (o *Outcome) idle(cells [][2]int) bool {
 // nothing. Further seeds would not change that.
 func (o *Outcome) untested(j *Judged) {
 	j.Premise = o.premise(&j.Claim, j.cells)
-	key, _ := j.Claim.Relation()
+	key, metric := j.Claim.Relation()
 	switch {
 	case j.Seeds == 0:
-	case j.Premise != nil && !j.Premise.Present:
+	case j.Premise != nil && !j.Premise.Present && !(j.Premise.Metric == metric && j.opposite()):
 		j.Verdict, j.Why, j.Precise = NotTested, j.Premise.absent(&j.Claim), true
 	case key != "same" && o.idle(j.cells):
 		j.Verdict, j.Why, j.Precise = Idle, "the program did nothing: no reroute, no recirculation, no postcard", true
 	}
+}
+
+// Circumstances are what the runs of a claim were like.
+type Circumstances struct {
+	PauseFrames float64 // per run of the arm of than, or of with if than is a number; NaN if not known
+	Stalled     float64 // share of its judged flows that were paused; NaN if not known
+	Runs        int     // of both arms
+	Unsteady    int     // of these, runs whose halves of the window differ
+}
+
+// Circumstances returns what the runs of a claim were like.
+func (o *Outcome) Circumstances(j *Judged) (c Circumstances) {
+	var base []*Cell
+	for _, pair := range j.cells {
+		base = append(base, &o.Cells[pair[0]])
+		if pair[1] >= 0 {
+			base[len(base)-1] = &o.Cells[pair[1]]
+		}
+	}
+	c.PauseFrames, c.Stalled = meanOf(base, "pause_frames"), meanOf(base, "stalled_flows")/meanOf(base, "flows")
+	for _, i := range j.Cells() {
+		cell := &o.Cells[i]
+		for k := range o.Runs {
+			r := &o.Runs[k]
+			if r.Arm == cell.Arm && slices.Equal(r.Point, cell.Point) {
+				c.Runs++
+				if r.Steady != nil && !r.Steady.OK() {
+					c.Unsteady++
+				}
+			}
+		}
+	}
+	return c
 }
 
 // Answers to a number that a paper states.
@@ -144,16 +190,26 @@ func (j *Judged) Answer() string {
 	}
 	key, _ := j.Claim.Relation()
 	paper := j.Claim.Paper.Change
-	switch lo, hi := float64(j.Low), float64(j.High); {
+	switch {
 	case j.Verdict == Holds && key != "same" && paper != 0 && float64(j.Effect)/paper < 0.5:
 		return Smaller
 	case j.Verdict == Holds:
 		return Reproduced
 	case j.Verdict != Refuted:
 		return j.Verdict
-	case j.Difference == nil && (key == "less" && lo > 0 || key == "more" && hi < 0),
-		j.Difference != nil && (key == "less" && j.Difference.Low > 0 || key == "more" && j.Difference.High < 0):
+	case j.opposite():
 		return Opposite
 	}
 	return None
+}
+
+// opposite reports whether the interval lies on the other side of no effect than the
+// claim.
+func (j *Judged) opposite() bool {
+	lo, hi := float64(j.Low), float64(j.High)
+	if j.Difference != nil {
+		lo, hi = float64(j.Difference.Low), float64(j.Difference.High)
+	}
+	key, _ := j.Claim.Relation()
+	return j.Verdict == Refuted && (key == "less" && lo > 0 || key == "more" && hi < 0)
 }

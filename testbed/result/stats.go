@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -61,10 +62,24 @@ func covariance(a, b []float64) float64 {
 // studentT returns the value that |T| exceeds with probability p, where T has
 // Student's distribution with so many degrees of freedom.
 func studentT(p float64, freedom int) float64 {
+	key := studentKey{p, freedom}
+	if t, ok := studentTs.Load(key); ok {
+		return t.(float64)
+	}
 	nu := float64(freedom)
 	x := mathext.InvRegIncBeta(nu/2, 0.5, p)
-	return math.Sqrt(nu * (1 - x) / x)
+	t := math.Sqrt(nu * (1 - x) / x)
+	studentTs.Store(key, t)
+	return t
 }
+
+type studentKey struct {
+	p       float64
+	freedom int
+}
+
+// studentTs are values of studentT, which take long, by studentKey.
+var studentTs sync.Map
 
 // An Interval is an estimate and its confidence interval, which may be
 // unbounded.
@@ -112,6 +127,27 @@ func RatioInterval(a, b []float64, p float64) Interval {
 	}
 	root := math.Sqrt(max(y*y-x*z, 0))
 	return Interval{ma / mb, (y - root) / x, (y + root) / x}
+}
+
+// pairedP returns the probability that the means of paired values differ as much as
+// they do, or more, if there is no difference: of a paired t-test. It is NaN for fewer
+// than two.
+func pairedP(a, b []float64) float64 {
+	n := float64(len(a))
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	mean, v := Mean(d), variance(d)
+	switch {
+	case n < 2:
+		return math.NaN()
+	case v == 0 && mean == 0:
+		return 1
+	case v == 0:
+		return 0
+	}
+	return mathext.RegIncBeta((n-1)/2, 0.5, (n-1)/(n-1+mean*mean*n/v))
 }
 
 // A Comparison is what paired values of two arms say about their difference.

@@ -143,20 +143,18 @@ func TestADecisionHasABound(t *testing.T) {
 }
 
 // Seeds are added until a claim is precise or clear, so it is looked at several
-// times. Of experiments without any difference, 5 to 11 % then find one (an interval
-// without zero), 5 % with a fixed number of seeds. About 1 % do so because the
-// claim was clear early. With max_seeds_open 9 to 14 % find one, and more of
-// them are decided.
+// times. Of experiments without any difference, at most 5 % find one nevertheless
+// (an interval without zero). With max_seeds_open more of them are decided.
 func TestErrorsWithAddedSeeds(t *testing.T) {
-	const rounds, most = 4000, 16
+	const rounds, most = 500, 16
 	claim := Claim{Less: "p99_fct_us", With: "with", Than: "than"}
 	for _, c := range []struct {
 		open          int
 		spread, wrong float64 // standard deviation and most errors, in percent
 		noVerdict     float64 // most claims without a verdict, in percent
 	}{
-		{most, 5, 12, 1}, {most, 10, 12, 20}, {most, 20, 12, 70}, {most, 40, 12, 90}, {most, 80, 12, 95},
-		{96, 5, 12, 1}, {96, 10, 15, 1}, {96, 20, 15, 3}, {96, 40, 15, 45}, {96, 80, 15, 75},
+		{most, 5, 5, 5}, {most, 10, 5, 25}, {most, 20, 5, 95}, {most, 40, 5, 97}, {most, 80, 5, 98},
+		{96, 5, 5, 5}, {96, 10, 5, 20}, {96, 20, 5, 20}, {96, 40, 5, 90}, {96, 80, 5, 95},
 	} {
 		rng := rand.New(rand.NewPCG(5, 6))
 		var wrong, early, open int
@@ -187,8 +185,8 @@ func TestErrorsWithAddedSeeds(t *testing.T) {
 		}
 		w, e, o := 100*float64(wrong)/rounds, 100*float64(early)/rounds, 100*float64(open)/rounds
 		t.Logf("%d seeds, spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early; %.1f %% are open", c.open, c.spread, w, e, o)
-		if w < 4 || w > c.wrong || o > c.noVerdict || e > 1.5 && c.open == most {
-			t.Errorf("%d seeds, spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early, %.1f %% are open; want 4 to %g %%, at most 1.5 %% and %g %%",
+		if w > c.wrong || o > c.noVerdict || e > 2 && c.open == most {
+			t.Errorf("%d seeds, spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early, %.1f %% are open; want at most %g %%, 1.5 %% and %g %%",
 				c.open, c.spread, w, e, o, c.wrong, c.noVerdict)
 		}
 	}

@@ -647,6 +647,9 @@ func (r *reader) premise(path string, p result.Premise, net *topo.Topology) {
 	if err := result.CheckMetric(metric, len(r.s.Traffic), net); err != nil {
 		r.f.Errorf(join(path, key), "%v", err)
 	}
+	if p.Of != "" && p.Of != "with" {
+		r.f.Errorf(join(path, "of"), "of is %q; want with, or leave it out for the arm of than", p.Of)
+	}
 }
 
 // at checks the points of a claim. The small scale may leave out points of the
