@@ -63,7 +63,8 @@ func (d *documents) answer() {
 	}
 	b.WriteString("<!-- end -->")
 	text := answerTable.ReplaceAllLiteral(d.page(page), []byte(b.String()))
-	d.files[page] = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+	text = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+	d.files[page] = valueMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.value(page, old) })
 	d.files["docs/pictures/paused.svg"] = d.pausedPicture(o)
 }
 

@@ -26,6 +26,10 @@ var part = regexp.MustCompile(`(?s)<!-- (reference|results|schemes): ([^>]*) -->
 // more.
 var mark = regexp.MustCompile(`<!--n ([^|>]+) \| ([^|>]+) \| ([^|>]*?) ?\| (less|more)-->\d+<!--/n-->`)
 
+// valueMark matches the mean of a metric of an arm in a sentence: the outcome, the arm,
+// the metric, and the point.
+var valueMark = regexp.MustCompile(`<!--v ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]*?)-->[0-9.]+<!--/v-->`)
+
 // anyMark matches the beginning of a mark, also of one that is not understood.
 var anyMark = regexp.MustCompile(`<!--n `)
 
@@ -84,6 +88,26 @@ func (d *documents) pages() {
 			d.problem("no page shows the tables and registers of %s: write <!-- reference: %s --> and <!-- end --> into the scheme's README.md, and run `pauseless exp docs`", name, name)
 		}
 	}
+}
+
+// value fills a mark of a mean.
+func (d *documents) value(page string, old []byte) []byte {
+	m := valueMark.FindSubmatch(old)
+	name, scale := string(m[1]), scenario.Small
+	if s, ok := strings.CutSuffix(name, "-paper"); ok {
+		name, scale = s, scenario.Paper
+	}
+	begin, _, _ := strings.Cut(string(old), "-->")
+	if o := d.kept(name, scale); o != nil {
+		for i := range o.Cells {
+			c := &o.Cells[i]
+			if x, ok := c.Mean[string(m[3])]; ok && c.Arm == string(m[2]) && o.PointText(c.Point) == string(m[4]) {
+				return fmt.Appendf(nil, "%s-->%.1f<!--/v-->", begin, float64(x))
+			}
+		}
+	}
+	d.problem("%s: docs/results has no mean of %s with %s at %q in %s", page, m[3], m[2], m[4], m[1])
+	return old
 }
 
 // number fills a mark: the effect of its claim in percent without its sign, which the
