@@ -158,7 +158,7 @@ func TestImpreciseClaimsWantMoreSeeds(t *testing.T) {
 		t.Errorf("cells %v want seeds, want those at 0.4, 0 and 2, up to 9", got)
 	}
 	// So do claims with a verdict, up to the smaller limit.
-	wide, wideRuns := notes(map[string][2][]float64{"0.4": {{50, 60, 70}, {100, 100, 100}}})
+	wide, wideRuns := notes(map[string][2][]float64{"0.4": {{55, 60, 65}, {100, 100, 100}}})
 	wide.Fill(wideRuns, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
 	if got := wide.Wanting(9, 20); wide.Claims[0].Verdict != Holds || !reflect.DeepEqual(got, map[int]int{0: 9, 1: 9}) {
 		t.Errorf("the claim %s, cells %v want seeds; want that it holds, and both cells, up to 9", wide.Claims[0].Verdict, got)
