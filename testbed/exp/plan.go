@@ -167,7 +167,7 @@ func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *re
 	s := p.Scenario
 	o := &result.Outcome{
 		Experiment: s.Name, Summary: s.Summary, Source: s.Source, Scale: s.Scale, Command: p.Command, Scenario: RunsHash(s), Axes: s.Axes(),
-		Earlier: earlier,
+		Earlier: earlier, Looks: max(s.MaxSeeds, s.MaxSeedsOpen) > len(s.Seeds),
 	}
 	if s.Scale == scenario.Small {
 		o.Why = s.Small.Text("why")

@@ -44,6 +44,7 @@ type kept struct {
 	Why          string     `json:"why,omitempty"`
 	Command      string     `json:"command"`
 	Scenario     string     `json:"scenario_sha256"`
+	Looks        bool       `json:"looks,omitempty"`
 	Partial      bool       `json:"partial,omitempty"`
 	Arms         []Arm      `json:"arms"`
 	Axes         []Axis     `json:"axes,omitempty"`
@@ -163,7 +164,7 @@ func (v seedNums) of(i int) Num {
 func (o *Outcome) compact() *kept {
 	k := &kept{
 		Format: KeptFormat, Experiment: o.Experiment, Summary: o.Summary, Source: o.Source, Scale: o.Scale, Why: o.Why, Command: o.Command, Scenario: o.Scenario,
-		Partial: o.Partial, Arms: o.Arms, Axes: o.Axes, Loads: o.Loads, Links: o.Links, LinksLeftOut: o.LinksLeftOut, Remarks: o.Remarks,
+		Looks: o.Looks, Partial: o.Partial, Arms: o.Arms, Axes: o.Axes, Loads: o.Loads, Links: o.Links, LinksLeftOut: o.LinksLeftOut, Remarks: o.Remarks,
 	}
 	for i := range o.Claims {
 		if c := o.Claims[i].Claim; i == 0 || !reflect.DeepEqual(c, o.Claims[i-1].Claim) {
@@ -219,7 +220,7 @@ func (k *kept) outcome() (*Outcome, error) {
 	}
 	o := &Outcome{
 		Experiment: k.Experiment, Summary: k.Summary, Source: k.Source, Scale: k.Scale, Why: k.Why, Command: k.Command, Scenario: k.Scenario,
-		Partial: k.Partial, Arms: k.Arms, Axes: k.Axes, Loads: k.Loads,
+		Looks: k.Looks, Partial: k.Partial, Arms: k.Arms, Axes: k.Axes, Loads: k.Loads,
 	}
 	var runs []RunNote
 	for i := range k.Cells {

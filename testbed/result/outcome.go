@@ -40,6 +40,9 @@ type Outcome struct {
 	LinksLeftOut int    `json:"links_left_out,omitempty"`
 	// Remarks are circumstances that make the outcome less reliable.
 	Remarks []string `json:"remarks,omitempty"`
+	// Looks reports whether seeds were added until claims were precise or had verdicts,
+	// so that their intervals are those of several looks.
+	Looks bool `json:"looks,omitempty"`
 	// Partial reports whether runs are missing because the budget was spent.
 	Partial bool `json:"partial,omitempty"`
 	// Runs are in the order of arms and points. After Slim each names at most
@@ -440,7 +443,7 @@ func (c *Cell) value(metric string, seed uint64) (v float64, ok bool) {
 }
 
 // stopError is the error probability of an interval, relative to that which is stated.
-// Seeds are added until an interval is narrow or clear, so a claim is looked at several
+// If seeds are added until an interval is narrow or clear, a claim is looked at several
 // times, and an interval of 5 % would miss the true value more often. The factor is a
 // constant limit of all looks (Pocock's, of group-sequential trials); the simulation in
 // TestIntervalsCover shows that 95 % intervals then have it in at least 95 %.
@@ -451,6 +454,11 @@ const stopError = 0.2
 // effect is too small to count, is decided by those of one look.
 func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, cells [][2]int, point string) Judged {
 	look := o.look(c, metric, a, b, p, cells, point)
+	if !o.Looks {
+		look.open = look.Verdict == Inconclusive
+		o.untested(&look)
+		return look
+	}
 	j := o.look(c, metric, a, b, p*stopError, cells, point)
 	j.Precise, j.open = look.Precise, look.Verdict == Inconclusive
 	if key, _ := c.Relation(); j.Verdict == Inconclusive && (key == "same" || look.Verdict == Refuted && !look.opposite()) && look.Verdict != Inconclusive {
