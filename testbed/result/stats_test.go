@@ -119,7 +119,7 @@ func TestADecisionHasABound(t *testing.T) {
 			for _, claim := range []Claim{{Less: "p99_fct_us"}, {More: "p99_fct_us"}, {Same: "p99_fct_us"}, {More: "pause_frames"}} {
 				claim.With, claim.Than = "with", than
 				_, metric := claim.Relation()
-				j := (&Outcome{}).verdict(&claim, metric, a, slices.Clone(b), 0.05, nil, "")
+				j := (&Outcome{Looks: true}).verdict(&claim, metric, a, slices.Clone(b), 0.05, nil, "")
 				low, high := float64(j.Low), float64(j.High)
 				if j.Difference != nil {
 					low, high = float64(j.Difference.Low), float64(j.Difference.High)
@@ -167,7 +167,7 @@ func TestErrorsWithAddedSeeds(t *testing.T) {
 				for len(a) < n {
 					a, b = append(a, 100+c.spread*rng.NormFloat64()), append(b, 100+c.spread*rng.NormFloat64())
 				}
-				j := new(Outcome).verdict(&claim, "p99_fct_us", a, b, 0.05, nil, "")
+				j := (&Outcome{Looks: true}).verdict(&claim, "p99_fct_us", a, b, 0.05, nil, "")
 				if !j.Precise && (n < most || n < c.open && j.Verdict == Inconclusive) {
 					continue
 				}
