@@ -115,6 +115,8 @@ type parameter struct {
 	Most float64 `yaml:"most"`
 	// UpTo is a parameter that this one must not exceed.
 	UpTo string `yaml:"up_to"`
+	// With is the block with which programs use it; empty means always.
+	With string `yaml:"with"`
 	// Doc is a phrase: what the number decides.
 	Doc string `yaml:"doc"`
 }
@@ -383,6 +385,9 @@ func (c *catalogue) check(b *block, list *diag.List) {
 	}
 	for i, p := range b.Parameters {
 		at := fmt.Sprintf("parameters.%d", i)
+		if p.With != "" {
+			needed(at+".with", p.With)
+		}
 		if !identifier.MatchString(p.Name) || token.IsKeyword(p.Name) {
 			list.Errorf(b.pos(at+".name"), yamlfile.CodeInvalid, "a parameter cannot be called %q: want lower-case letters, digits and _, and not a word of formulas", p.Name)
 		}

@@ -24,7 +24,9 @@ func (g *generator) newManifest() *manifest.Manifest {
 	}
 	for _, b := range g.blocks {
 		for _, p := range b.Parameters {
-			m.Parameters = append(m.Parameters, g.parameter(b.Name+"."+p.Name, p))
+			if p.With == "" || g.needs[p.With] {
+				m.Parameters = append(m.Parameters, g.parameter(b.Name+"."+p.Name, p))
+			}
 		}
 		m.Notes = append(m.Notes, b.on(g.target).Notes...)
 	}
