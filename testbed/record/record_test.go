@@ -270,7 +270,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		{zip(head), "has no runs"},
 		{zip(head + "{}"), "no network"},
 		{zip(head + `{` + network + `,"t_ns":[1]}`), "1 samples, but 0 of use"},
-		{zip(head + `{` + network + `,"t_ns":[1],"use":["AA=="],"queues":[[]],"values":[[]],"paths":[[]]}`), "use of 1 directions"},
+		{zip(head + `{` + network + `,"t_ns":[1],"use":["AA=="],"queues":[[]],"values":[[]],"paths":[[]]}`), "utilisation of 1 directions"},
 		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[2,5]],"values":[[]],"paths":[[]]}`), "queue of direction 2"},
 		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[]],"values":[[0,0,1]],"paths":[[]]}`), "register"},
 		{zip(head + `{` + network + `,"t_ns":[1],"use":["AAA="],"queues":[[]],"values":[[]],"paths":[[0,0]]}`), "flow 0"},
