@@ -234,7 +234,7 @@ control Flowlet(inout metadata_t meta) {
     @brief("gap in a flow that ends a flowlet")
     table flowlet {
         actions = { read_flowlet; }
-        default_action = read_flowlet(1000000000);
+        default_action = read_flowlet(200000000);
     }
 
     apply {
