@@ -435,11 +435,17 @@ func (c *cli) meterRates(args []string) error {
 	return c.add("meter %s[%s] = %s", args[0], args[1], config)
 }
 
+// mostCells limits the entries that one command makes.
+const mostCells = 1 << 20
+
 // meterArray is meter_array_set_rates NAME RATE:BURST RATE:BURST.
 func (c *cli) meterArray(args []string) error {
 	m, err := c.s.Meter(args[0])
 	if err != nil {
 		return err
+	}
+	if m.Size > mostCells {
+		return fmt.Errorf("meter %s has %d cells, and a command sets at most %d", m.Name, m.Size, mostCells)
 	}
 	config, err := rates(args[1:])
 	for i := int64(0); err == nil && i < m.Size; i++ {

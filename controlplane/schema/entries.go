@@ -115,15 +115,17 @@ func (s *Schema) parseProto(name string, text []byte) ([]*p4v1.Update, error) {
 	}
 	if err != nil {
 		what := strings.ReplaceAll(err.Error(), "\u00a0", " ") // which package prototext writes at random
-		m := protoPlace.FindStringSubmatch(what)
 		line, col := 0, 0
-		for i := 1; m != nil && i < len(m); i += 2 {
-			if m[i] != "" {
-				line, _ = strconv.Atoi(m[i])
-				col, _ = strconv.Atoi(m[i+1])
+		if m := protoPlace.FindStringSubmatch(what); m != nil {
+			what = what[len(m[0]):]
+			for i := 1; i < len(m); i += 2 {
+				if m[i] != "" {
+					line, _ = strconv.Atoi(m[i])
+					col, _ = strconv.Atoi(m[i+1])
+				}
 			}
 		}
-		list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "no p4.v1.WriteRequest: %s", what[len(m[0]):])
+		list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "no p4.v1.WriteRequest: %s", what)
 		return nil, list.Err()
 	}
 	for i, u := range w.Updates {

@@ -108,7 +108,7 @@ func (h *Host) uetHeaders(from, to Address, port uint16, class uint8, ecn packet
 	return l
 }
 
-// setLen sets the lengths in the headers of a frame for payload bytes after UDP.
+// setUETLen sets the lengths in the headers of a frame for payload bytes after UDP.
 func setUETLen(frame []byte, payload int) {
 	ip := packet.IPv4(frame[offIP:])
 	ip.SetTotalLen(packet.IPv4Len + packet.UDPLen + payload)

@@ -17,7 +17,6 @@ import (
 
 const (
 	protoICMP       = 1
-	etherTypeARP    = 0x0806
 	tcpLen, icmpLen = 20, 8
 	// minFrame is the shortest frame of Ethernet without its check sequence, in bytes.
 	minFrame = 60
@@ -93,11 +92,11 @@ func (s *Spec) addIPv4(from, to *topo.Node) (key string, err error) {
 		return "ipv4.options", fmt.Errorf("options have to be up to 40 bytes in hexadecimal, a multiple of four")
 	}
 	s.ip = len(s.base)
-	payload, proto, err := s.transport()
+	header := packet.IPv4Len + len(options)
+	payload, proto, err := s.transport(header)
 	if err != nil {
 		return "tcp.flags", err
 	}
-	header := packet.IPv4Len + len(options)
 	want := int(s.Size)
 	if want > 0 {
 		if have := s.ip + header + len(payload); have > want {
@@ -129,11 +128,15 @@ func (s *Spec) addIPv4(from, to *topo.Node) (key string, err error) {
 	copy(b[16:], d4[:])
 	copy(b[packet.IPv4Len:], options)
 	if at := checksumAt(proto); at > 0 && at+2 <= len(payload) {
-		sum := ones(payload)
-		if proto != protoICMP {
-			sum = add(sum, add(ones(b[12:20]), uint32(proto)+uint32(len(payload))))
+		var covered []byte
+		if proto != protoICMP { // the pseudo header (RFC 768, RFC 9293)
+			covered = binary.BigEndian.AppendUint16(append(slices.Clone(b[12:20]), 0, proto), uint16(len(payload)))
 		}
-		binary.BigEndian.PutUint16(payload[at:], ^uint16(sum))
+		sum := packet.Checksum(append(covered, payload...))
+		if sum == 0 && proto == packet.ProtoUDP {
+			sum = 0xffff // zero says that there is none (RFC 768)
+		}
+		binary.BigEndian.PutUint16(payload[at:], sum)
 	}
 	s.base = append(append(s.base, b...), payload...)
 	if n := len(s.base); n < minFrame { // as adapters fill short frames
@@ -157,8 +160,9 @@ func checksumAt(proto uint8) int {
 
 var tcpFlags = []string{"fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"}
 
-// transport returns what follows the IPv4 header, and its protocol.
-func (s *Spec) transport() ([]byte, uint8, error) {
+// transport returns what follows the IPv4 header, which has so many bytes, and its
+// protocol.
+func (s *Spec) transport(header int) ([]byte, uint8, error) {
 	switch {
 	case s.UDP != nil:
 		b := make([]byte, packet.UDPLen, packet.UDPLen+len(s.Text))
@@ -166,7 +170,7 @@ func (s *Spec) transport() ([]byte, uint8, error) {
 		binary.BigEndian.PutUint16(b[2:], s.UDP.Destination)
 		n := packet.UDPLen + len(s.Text)
 		if s.Size > 0 {
-			n = max(n, int(s.Size)-s.ip-packet.IPv4Len-len(s.IPv4.Options)/2)
+			n = max(n, int(s.Size)-s.ip-header)
 		}
 		binary.BigEndian.PutUint16(b[4:], uint16(n))
 		return append(b, s.Text...), packet.ProtoUDP, nil
@@ -211,30 +215,10 @@ func (s *Spec) numbered(i int, buf []byte) []byte {
 	if s.IPv4.ID != nil {
 		id = *s.IPv4.ID
 	}
-	h := buf[s.ip:]
-	n := int(h[0]&0xf) * 4
+	h := packet.IPv4(buf[s.ip:])
 	binary.BigEndian.PutUint16(h[4:], id)
-	h[10], h[11] = 0, 0
-	binary.BigEndian.PutUint16(h[10:], ^uint16(ones(h[:n])))
+	h.UpdateChecksum()
 	return buf
-}
-
-// ones returns the sum of 16-bit words in ones' complement.
-func ones(b []byte) (sum uint32) {
-	for i := 0; i+1 < len(b); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	if len(b)%2 == 1 {
-		sum += uint32(b[len(b)-1]) << 8
-	}
-	return add(sum, 0)
-}
-
-func add(a, b uint32) uint32 {
-	for a += b; a > 0xffff; {
-		a = a&0xffff + a>>16
-	}
-	return a
 }
 
 func setMAC(m *packet.MAC, text string) error {

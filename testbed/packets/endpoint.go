@@ -153,6 +153,9 @@ func (e *end) Receive(now vtime.Time, f *packet.Frame) []byte {
 	return e.answer(f.Data)
 }
 
+// arpRequest begins an ARP request for an IPv4 address on Ethernet (RFC 826).
+var arpRequest = []byte{0, 1, 8, 0, 6, 4, 0, 1}
+
 // answer returns the answer to a ping or an ARP request for the host, or nil.
 func (e *end) answer(d []byte) []byte {
 	eth := packet.AsEthernet(d)
@@ -161,13 +164,13 @@ func (e *end) answer(d []byte) []byte {
 	}
 	ip4 := e.self.IP.As4()
 	switch eth.EtherType() {
-	case etherTypeARP:
+	case packet.EtherTypeARP:
 		a := d[packet.EthernetLen:]
-		if len(a) < 28 || binary.BigEndian.Uint16(a[6:]) != 1 || !bytes.Equal(a[24:28], ip4[:]) {
+		if len(a) < 28 || !bytes.Equal(a[:8], arpRequest) || !bytes.Equal(a[24:28], ip4[:]) {
 			return nil
 		}
 		out := make([]byte, minFrame)
-		packet.Ethernet(out).Set(packet.MAC(a[8:14]), e.self.MAC, etherTypeARP)
+		packet.Ethernet(out).Set(packet.MAC(a[8:14]), e.self.MAC, packet.EtherTypeARP)
 		b := out[packet.EthernetLen:]
 		copy(b, a[:6])
 		b[7] = 2
@@ -180,22 +183,21 @@ func (e *end) answer(d []byte) []byte {
 		if ip == nil || ip.Dst() != e.self.IP || ip.Protocol() != protoICMP {
 			return nil
 		}
-		head := int(ip[0]&0xf) * 4
-		if len(ip) < head+icmpLen || ip[head] != 8 {
+		head := ip.HeaderLen()
+		if min(len(ip), ip.TotalLen()) < head+icmpLen || ip[head] != 8 {
 			return nil
 		}
 		out := bytes.Clone(d)
 		packet.Ethernet(out).Set(eth.Src(), e.self.MAC, packet.EtherTypeIPv4)
-		b := out[packet.EthernetLen:]
+		b := packet.IPv4(out[packet.EthernetLen:])
 		copy(b[12:], ip4[:])
-		copy(b[16:], d[packet.EthernetLen+12:packet.EthernetLen+16])
+		copy(b[16:], ip[12:16])
 		b[8] = 64
-		b[10], b[11] = 0, 0
-		binary.BigEndian.PutUint16(b[10:], ^uint16(ones(b[:head])))
-		b[head] = 0 // echo reply
-		b[head+2], b[head+3] = 0, 0
-		total := min(max(int(binary.BigEndian.Uint16(b[2:])), head), len(b))
-		binary.BigEndian.PutUint16(b[head+2:], ^uint16(ones(b[head:total])))
+		b.UpdateChecksum()
+		echo := b[head:min(b.TotalLen(), len(b))]
+		echo[0] = 0 // echo reply
+		echo[2], echo[3] = 0, 0
+		binary.BigEndian.PutUint16(echo[2:], packet.Checksum(echo))
 		return out
 	}
 	return nil

@@ -173,10 +173,9 @@ func field(name string, d []byte) (value string, ok bool) {
 	if ip == nil || eth.EtherType() != packet.EtherTypeIPv4 {
 		return "", false
 	}
-	head := int(ip[0]&0xf) * 4
-	rest := ip[head:]
-	if n := int(binary.BigEndian.Uint16(ip[2:])); n >= head && n <= len(ip) {
-		rest = ip[head:n]
+	rest := ip.Payload()
+	if n := ip.TotalLen(); n >= ip.HeaderLen() && n <= len(ip) {
+		rest = ip[ip.HeaderLen():n]
 	}
 	switch name {
 	case "ipv4.source":
@@ -184,30 +183,30 @@ func field(name string, d []byte) (value string, ok bool) {
 	case "ipv4.destination":
 		return ip.Dst().String(), true
 	case "ipv4.ttl":
-		return number(uint64(ip[8]))
+		return number(uint64(ip.TTL()))
 	case "ipv4.tos":
 		return number(uint64(ip[1]))
 	case "ipv4.dscp":
-		return number(uint64(ip[1] >> 2))
+		return number(uint64(ip.DSCP()))
 	case "ipv4.ecn":
-		return number(uint64(ip[1] & 3))
+		return number(uint64(ip.ECN()))
 	case "ipv4.id":
-		return number(uint64(binary.BigEndian.Uint16(ip[4:])))
+		return number(uint64(ip.ID()))
 	case "ipv4.length":
-		return number(uint64(binary.BigEndian.Uint16(ip[2:])))
+		return number(uint64(ip.TotalLen()))
 	case "ipv4.protocol":
-		return number(uint64(ip[9]))
+		return number(uint64(ip.Protocol()))
 	case "ipv4.checksum":
-		if ones(ip[:head]) == 0xffff {
+		if ip.ChecksumOK() {
 			return "ok", true
 		}
 		return "wrong", true
 	}
-	at := map[uint8]int{protoICMP: icmpLen, packet.ProtoUDP: packet.UDPLen, packet.ProtoTCP: tcpLen}[ip[9]]
+	at := map[uint8]int{protoICMP: icmpLen, packet.ProtoUDP: packet.UDPLen, packet.ProtoTCP: tcpLen}[ip.Protocol()]
 	if name == "text" && len(rest) >= at {
 		return strings.TrimRight(string(rest[at:]), "\x00"), true
 	}
-	if len(rest) < 4 || map[string]uint8{"icmp": protoICMP, "udp": packet.ProtoUDP, "tcp": packet.ProtoTCP}[layer] != ip[9] {
+	if len(rest) < 4 || map[string]uint8{"icmp": protoICMP, "udp": packet.ProtoUDP, "tcp": packet.ProtoTCP}[layer] != ip.Protocol() {
 		return "", false
 	}
 	switch part {

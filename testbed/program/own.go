@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -281,7 +282,7 @@ func ownManifest(file string, units manifest.Units, out *compiler.Result) (*mani
 }
 
 // entries reads the entries of a switch.
-func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash interface{ Write([]byte) (int, error) }) (out []*p4v1.Entity, err error) {
+func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash io.Writer) (out []*p4v1.Entity, err error) {
 	var names []string
 	for _, raw := range p.Entries.Items() {
 		names = append(names, raw.Text(""))
