@@ -109,8 +109,8 @@ func (m *Machine) apply(t *Table) int32 {
 		if len(t.Info.parts) != 0 {
 			m.traceNearest(t)
 		}
-		if e.action < 0 {
-			m.Trace("    the table has no default_action, so that a miss does nothing")
+		if e.action < 0 || strings.TrimPrefix(m.prog.Actions[e.action].Name, ".") == "NoAction" {
+			m.Trace("    a miss does nothing: the default action is NoAction")
 		}
 	}
 	copy(m.f[m.prog.params:], e.limbs)

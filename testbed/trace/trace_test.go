@@ -111,7 +111,7 @@ func TestMistakes(t *testing.T) {
 		{"TTL", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 1}}]\n", []string{"note: the packet leaves with TTL 0"}},
 		{"byte order", noEntries[0], noEntries[1], "route h.ip.dst=1.1.0.10/32 -> forward(port=1, mac=0)\n", "", []string{"miss: h.ip.dst=10.0.1.1", "the entry has 1.1.0.10/32, which is the same with its bytes in the other order"}},
 		{"not applied", "route.apply();", "", "", "", []string{"nothing in ingress has set egress_spec"}},
-		{"no default", noEntries[0] + "\n    table route { key = { h.ip.dst: lpm; } actions = { forward; drop; } default_action = drop(); }", "table route { key = { h.ip.dst: lpm; } actions = { forward; drop; @defaultonly NoAction; } }", "route h.ip.dst=10.0.0.1 -> drop()\n", "", []string{"miss: h.ip.dst=10.0.1.1", "nearest of 1: h.ip.dst is 10.0.1.1, the entry has 10.0.0.1/32 → I.drop()"}},
+		{"no default", noEntries[0] + "\n    table route { key = { h.ip.dst: lpm; } actions = { forward; drop; } default_action = drop(); }", "table route { key = { h.ip.dst: lpm; } actions = { forward; drop; @defaultonly NoAction; } }", "route h.ip.dst=10.0.0.1 -> drop()\n", "", []string{"miss: h.ip.dst=10.0.1.1", "nearest of 1: h.ip.dst is 10.0.1.1, the entry has 10.0.0.1/32 → I.drop()", "a miss does nothing: the default action is NoAction"}},
 		{"group", "s.egress_spec = port; ", "s.mcast_grp = 5; ", group, "", []string{"to multicast group 5: there is no such group (groups: 1)", "dropped: empty multicast group"}},
 		// The spine and the second leaf send it to each other.
 		{"loop", noEntries[0] + "|h.ip.ttl = h.ip.ttl - 1;", "|h.ip.ttl = h.ip.ttl - 1; if (h.ip.ttl == 0) { mark_to_drop(s); }",
