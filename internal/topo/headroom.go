@@ -29,7 +29,8 @@ type Headroom struct {
 	// check sequence.
 	Overhead int
 	// Copies is how many copies of an arriving frame wait beside it, charged to the
-	// same port: of messages to hosts and switches, such as postcards.
+	// same port, when the shared part of the buffer is full: of messages to hosts and
+	// switches, such as postcards.
 	Copies int
 	// Cell is the unit in bytes in which the buffer is given to frames. Zero: a byte.
 	Cell int

@@ -58,7 +58,7 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless 
 		a.headroom += kept
 		a.base += size - kept
 		m.shared += min(size-kept, max(0, over-kept))
-	case lossless && over > 0 && (over > m.threshold(in) && !m.cfg.HeadroomLast || m.exhausted(in, size)):
+	case lossless && over > 0 && (over > m.threshold(in) && !m.cfg.HeadroomLast && p.flags&isCopy == 0 || m.exhausted(in, size)):
 		a.headroom += size
 		if !p.Instead {
 			in.skid(a, class)

@@ -132,3 +132,41 @@ func TestRecirculatedPacketsDoNotFillTheHeadroom(t *testing.T) {
 		t.Errorf("%d bytes are in the empty buffer, %d shared", used, b.m.shared)
 	}
 }
+
+// Each frame in flight may have copies, such as probes to other leaves. They leave the
+// headroom to the frames, while the shared part has room.
+func TestCopiesLeaveTheHeadroomToFrames(t *testing.T) {
+	for _, c := range []struct {
+		size   int64 // of the buffer: what both ports do not keep apart has room for the rest
+		copies int
+		cause  Cause // of the last frame
+	}{{26_000, 6, Queued}, {12_000, 6, HeadroomFull}} {
+		b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 3000}), Lossless: 1 << 3, Quanta: 0xffff, Size: c.size})
+		b.obey(1, 1<<3, 0xffff)
+		for range 2 {
+			b.mustQueue(0, 1, 3, 1000, 'a')
+		}
+		for range c.copies {
+			p := b.m.Get()
+			p.Frame = b.Frames().Get()
+			p.Frame.Data = append(p.Frame.Data, make([]byte, 1000)...)
+			p.In = 0
+			p.MarkCopy()
+			if got := b.m.Enqueue(p, 1, 3, b.now); got != Queued {
+				t.Fatalf("buffer of %d bytes: a copy was not queued: %d", c.size, got)
+			}
+		}
+		last := Queued
+		for range 3 {
+			last = b.queue(0, 1, 3, 1000, 'a')
+		}
+		if last != c.cause {
+			t.Errorf("buffer of %d bytes: the third frame of the headroom: %d, want %d", c.size, last, c.cause)
+		}
+		b.obey(1, 1<<3, 0)
+		b.until(b.now + vtime.Millisecond)
+		if used, _ := b.m.Used(); used != 0 || b.m.shared != 0 {
+			t.Errorf("buffer of %d bytes: %d bytes are in the empty buffer, %d shared", c.size, used, b.m.shared)
+		}
+	}
+}

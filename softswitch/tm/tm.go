@@ -106,11 +106,17 @@ type Packet struct {
 	Instead bool
 }
 
-// Flags of a packet: size is charged to In and class; it was trimmed.
+// Flags of a packet: size is charged to In and class; it was trimmed; it is a copy.
 const (
 	isCharged = 1 << iota
 	isTrimmed
+	isCopy
 )
+
+// MarkCopy marks a packet as a copy of one that came by the same port. The headroom is
+// for what the sender still sends: copies, of which a frame may have many, take room in
+// the shared part instead while there is any.
+func (p *Packet) MarkCopy() { p.flags |= isCopy }
 
 // block is a packet with room for the state of a simple program, 128 bytes in
 // total. A packet that leaves a queue is usually no longer in the processor's
@@ -435,7 +441,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	if o.closed&bit(q) != 0 {
 		cause = o.whyClosed(q)
 	} else {
-		cause = m.admit(o, in, &qu.depth, a, lossless, size)
+		cause = m.admit(p, o, in, &qu.depth, a, lossless, size)
 	}
 	switch {
 	case (kept >= 0 || p.Instead) && cause == HeadroomFull, p.Instead && lossless && cause == BufferFull:
@@ -511,7 +517,7 @@ func (o *port) whyClosed(q int) Cause {
 // admit returns Queued if there is room for a packet, or the reason why there
 // is none. d is the depth of its queue at port o, and a the account of its class at
 // port in.
-func (m *Manager) admit(o, in *port, d *Depth, a *account, lossless bool, size int64) Cause {
+func (m *Manager) admit(p *Packet, o, in *port, d *Depth, a *account, lossless bool, size int64) Cause {
 	switch {
 	case o.own:
 		return Queued
@@ -519,7 +525,7 @@ func (m *Manager) admit(o, in *port, d *Depth, a *account, lossless bool, size i
 		return BufferFull
 	case lossless:
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
-			(a.base+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast || a.base+size > in.Reserve && m.exhausted(in, size)) {
+			(a.base+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast && p.flags&isCopy == 0 || a.base+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull
 		}
 		if a := m.cfg.DropAlpha; a > 0 && m.cfg.Size > 0 && float64(d.Bytes+size) > a*float64(m.cfg.Size-m.used) {

@@ -130,7 +130,7 @@ func drawHeadroom(n uint64) headroomDraw {
 		to := append(slices.Clone(list[1:]), list[0])
 		traffic = append(traffic, fmt.Sprintf("long: {from: %s, to: %s, size: %dB}", strings.Join(list, " "), strings.Join(to, " "), flow))
 	}
-	way := pick("incast", "permutation", "both")
+	way := pick("incast", "permutation", "both", "exchange") // the last with frames to many leaves, of which PLB makes copies
 	if way != "permutation" {
 		degree := 1 + rng.IntN(hosts-1)
 		if rng.IntN(2) == 0 {
@@ -139,8 +139,11 @@ func drawHeadroom(n uint64) headroomDraw {
 		size := max(flow*2/int64(degree)+inFlight, 4*frame)
 		traffic = append(traffic, fmt.Sprintf("incast: {degree: %d, size: %dB, times: %d, interval: %dns, jitter: %dns}", degree, size, 1+rng.IntN(3), delay*int64(1+rng.IntN(10)), rng.IntN(2)*1000))
 	}
-	if way != "incast" {
+	switch way {
+	case "permutation", "both":
 		permutation()
+	case "exchange":
+		traffic = append(traffic, fmt.Sprintf("collective: {kind: all_to_all, size: %dB, place: random}", max(flow, int64(hosts*mtu))))
 	}
 	most := "frames"
 	if 2*delay*int64(r)/8 > 3*frame {
