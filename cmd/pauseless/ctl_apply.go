@@ -25,6 +25,7 @@ import (
 type apply struct {
 	*ctl
 	profile                string
+	own                    ownProgram
 	info, config, manifest string
 	dryRun, diff           bool
 	keep, standby          bool
@@ -36,13 +37,13 @@ type apply struct {
 func newCtlApplyCmd(c *ctl) *cobra.Command {
 	a := &apply{ctl: c}
 	cmd := &cobra.Command{
-		Use:   "apply TOPOLOGY --profile NAME",
+		Use:   "apply TOPOLOGY --profile NAME | --p4 FILE",
 		Short: "Configure switches for a topology file",
 		Long: `Compute from the topology what each switch needs (forwarding, paths, leaf ids,
 clone sessions, multicast groups, thresholds), compare it with the state of the
 switch, and write the difference: first additions, then deletions. Running
-it again changes nothing. The program is that of a profile, or your own with
---p4info, --config and --manifest; --number maps ports to those of a Tofino with
+it again changes nothing. The program is that of a profile, or your own with --p4 and
+--entries, or with --p4info, --config and --manifest; --number maps ports to those of a Tofino with
 Stratum. With --thrift the switches are BMv2s, and the program is compiled for
 BMv2: times in µs, depths in packets, flow control by the program itself. The
 addresses of switches are those in the file, or of --addr NAME=HOST:PORT.
@@ -65,6 +66,7 @@ when another controller has written, and when the topology file changes. With
 	cmd.ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
 	f := cmd.Flags()
 	f.StringVar(&a.profile, "profile", "", "`NAME`: built-in profile, or its file")
+	a.own.flags(cmd)
 	f.StringVar(&a.info, "p4info", "", "`FILE`: P4Info of your own program")
 	f.StringVar(&a.config, "config", "", "`FILE`: its device configuration, for instance BMv2 JSON")
 	f.StringVar(&a.manifest, "manifest", "", "`FILE`: its manifest")
@@ -154,6 +156,9 @@ func (a *apply) desired(cmd *cobra.Command, targets []controlplane.Target) (map[
 		// A switch with a Thrift server is BMv2.
 		bmv2 = bmv2 || t.Thrift != ""
 	}
+	if a.info == "" && a.config == "" && a.manifest == "" && a.own.given(a.net, a.profile) {
+		return a.desiredOwn(cmd, targets)
+	}
 	pipeline, m, err := a.program(cmd, bmv2)
 	if err != nil {
 		return nil, err
@@ -170,6 +175,28 @@ func (a *apply) desired(cmd *cobra.Command, targets []controlplane.Target) (map[
 			return nil, err
 		}
 		out[t.Name] = controlplane.Desired{Pipeline: pipeline, Entities: entities}
+	}
+	return out, nil
+}
+
+// desiredOwn is desired for a program that is compiled here.
+func (a *apply) desiredOwn(cmd *cobra.Command, targets []controlplane.Target) (map[string]controlplane.Desired, error) {
+	prog, net, err := a.own.build(cmd, a.net, a.profile)
+	if err != nil {
+		return nil, err
+	}
+	entities, err := prog.Entities(net, intent.Options{Scale: a.scale})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]controlplane.Desired)
+	for _, t := range targets {
+		node := net.NodeByName(t.Name).ID
+		list, err := entities(node)
+		if err != nil {
+			return nil, err
+		}
+		out[t.Name] = controlplane.Desired{Pipeline: prog.Of(node).Pipeline(), Entities: list}
 	}
 	return out, nil
 }
@@ -218,7 +245,7 @@ func (a *apply) program(cmd *cobra.Command, bmv2 bool) (controlplane.Pipeline, *
 		m, err := manifest.Read(a.manifest, text)
 		return p, m, err
 	case a.profile == "":
-		return controlplane.Pipeline{}, nil, usageErrorf(cmd, "which program? give --profile NAME; `pauseless gen --list` shows the names")
+		return controlplane.Pipeline{}, nil, usageErrorf(cmd, "which program? give --profile NAME, or --p4 FILE for one of your own; `pauseless gen --list` shows the names")
 	}
 	p, err := program.Load(a.profile)
 	if err != nil {

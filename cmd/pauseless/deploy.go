@@ -30,12 +30,14 @@ in their desired state. The network runs slower than the topology, by a factor
 that is printed.
 
 A topology is a file as in docs/reference/topology.md, the network of a scenario,
-a p4app.json of p4-utils or a topology.json of p4lang's tutorials.
+a p4app.json of p4-utils or a topology.json of p4lang's tutorials. The program is
+that of a profile, or with --p4 one of your own.
 
 Every command needs root, except list and mininet --script.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo ip netns exec fabric-h1 ping 10.0.1.1
   sudo pauseless deploy netns --down fabric
+  sudo pauseless deploy netns topology.json --p4 basic.p4
   pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill --dir out`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -48,6 +50,7 @@ Every command needs root, except list and mininet --script.`,
 type deployment struct {
 	kind    string
 	profile string
+	own     ownProgram
 	name    string
 	pps     int
 	prefix  string
@@ -65,6 +68,7 @@ type deployment struct {
 func (d *deployment) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.profile, "profile", "", "`NAME`: built-in profile, or its file")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	d.own.flags(cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if down, err := cmd.Flags().GetBool("down"); err == nil && down {
 			up, _ := netns.List()
@@ -96,9 +100,6 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if d.profile == "" {
-		return usageErrorf(cmd, "which program? give --profile NAME; `pauseless gen --list` shows the names")
-	}
 	d.file = args[0]
 	if d.net, err = networkOf(d.file); err != nil {
 		return err
@@ -109,6 +110,16 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	o, err := d.options(cmd, kind)
 	if err != nil {
 		return err
+	}
+	var own *program.Program
+	switch {
+	case d.own.given(d.net, d.profile):
+		if own, d.net, err = d.own.build(cmd, d.net, d.profile); err != nil {
+			return err
+		}
+		o.Own = true
+	case d.profile == "":
+		return usageErrorf(cmd, "which program? give --profile NAME, or --p4 FILE for one of your own; `pauseless gen --list` shows the names")
 	}
 	plan, err := local.New(d.net, o)
 	if err != nil {
@@ -122,6 +133,10 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 		if d.lab.SimpleSwitch, err = local.FindSimpleSwitch(d.bmv2); err != nil {
 			return err
 		}
+	}
+	if own != nil {
+		d.lab.Program = own
+		return nil
 	}
 	p, err := program.Load(d.profile)
 	if err != nil {

@@ -20,16 +20,17 @@ func newDeployMininetCmd() *cobra.Command {
 	var down, write, test bool
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "mininet TOPOLOGY --switch softswitch|bmv2 --profile NAME",
+		Use:   "mininet TOPOLOGY --switch softswitch|bmv2 --profile NAME | --p4 FILE",
 		Short: "Build a topology in Mininet, by a script that you can read and change",
 		Long: `Write a Python script for Debian's mininet and run it as root. The
 script starts the switches, writes their entries and opens Mininet's command line.
 With --script it only writes the script, which needs neither root nor Mininet.
 --down removes a network, given by its name or its topology file, also after a
-crash.`,
+crash. With --p4 the switches run a program of your own, as with deploy netns.`,
 		Example: `  sudo pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill
   pauseless deploy mininet fabric.yaml --switch bmv2 --profile drill --script --dir out
   sudo out/fabric.py --test
+  sudo pauseless deploy mininet pod-topo/topology.json --p4 basic.p4
   sudo pauseless deploy mininet --down fabric`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if down {

@@ -24,7 +24,7 @@ func newDeployNetnsCmd() *cobra.Command {
 	d := &deployment{}
 	var down, detach bool
 	cmd := &cobra.Command{
-		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME",
+		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME | --p4 FILE",
 		Short: "Build a topology of network namespaces and veth pairs, as root",
 		Long: `Build the network, load the program into its switches, write their entries and
 keep them until Ctrl-C; then remove everything. With --detach
@@ -34,8 +34,17 @@ name or its topology file, also after a crash.
 Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses.
 It has static neighbour entries, so that traffic starts without ARP. The switches'
 interfaces (l1-eth3) are those of this machine: capture them with any tool, or
-with pauseless deploy capture.`,
+with pauseless deploy capture.
+
+With --p4 the switches run a program of your own, with the entries of --entries. The
+files of p4lang's tutorials and of p4-utils can be used as they are: hosts have the
+addresses that they give and execute, as root in their namespaces, the commands that
+they list; programs and entries are those that they name, unless --p4 and --entries
+give others. Such networks are not slower than their topology, but links are at most
+as fast as this machine.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
+  sudo pauseless deploy netns pod-topo/topology.json --p4 basic.p4
+  sudo pauseless deploy netns p4app.json --switch bmv2
   sudo ip netns exec fabric-h1 iperf3 -s -D
   sudo ip netns exec fabric-h8 iperf3 -c 10.0.0.1
   sudo pauseless deploy netns --down fabric`,
@@ -153,6 +162,9 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	if err := k.AwaitKept(wait); err != nil {
 		return err
 	}
+	if err := n.HostCommands(ctx); err != nil {
+		return err
+	}
 	d.describe(cmd)
 	if detach {
 		stop()
@@ -183,7 +195,11 @@ func (d *deployment) controllerCommand() (string, []string, error) {
 
 // applyArgs returns the arguments of pauseless that configure all switches.
 func (d *deployment) applyArgs(file string, more ...string) []string {
-	args := []string{"ctl", "apply", file, "--profile", d.profile, "--scale", fmt.Sprint(d.lab.Plan.Scale)}
+	args := []string{"ctl", "apply", file, "--scale", fmt.Sprint(d.lab.Plan.Scale)}
+	if d.profile != "" {
+		args = append(args, "--profile", d.profile)
+	}
+	args = append(args, d.own.args()...)
 	for _, s := range d.lab.Plan.Switches {
 		args = append(args, "--addr", s.Name+"="+s.GRPC)
 		if s.Thrift != "" {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -27,7 +29,8 @@ import (
 // The scripts in testdata/deploy build networks on this machine. Their conditions
 // are requirements: [veth] root and a kernel with veth interfaces; [bmv2],
 // [mininet], [ping], [iperf3] and [tshark] programs. Missing ones are printed. The
-// command "frames FILE" counts the frames of a pcap file.
+// command "frames FILE" counts the frames of a pcap file, "echoes NAMESPACE ADDRESS" sends
+// pings until one is answered.
 func TestDeployScripts(t *testing.T) {
 	alone(t)
 	up, _ := netns.List()
@@ -47,7 +50,7 @@ func TestDeployScripts(t *testing.T) {
 			e.Defer(func() { netns.Down(name) })
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"frames": countFrames},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"frames": countFrames, "echoes": echoes},
 		Condition: func(cond string) (bool, error) {
 			err := have(cond)
 			if err != nil {
@@ -119,6 +122,29 @@ func countFrames(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	fmt.Fprintf(ts.Stdout(), "RoCEv2 %d PAUSE %d RESUME %d\n", roce, pause, resume)
+}
+
+// echoes sends ICMP echo requests to an address in a network namespace until one is
+// answered, for at most a minute.
+func echoes(ts *testscript.TestScript, _ bool, args []string) {
+	var conn net.PacketConn
+	ts.Check(netns.Within(args[0], func() (err error) {
+		conn, err = net.ListenPacket("ip4:icmp", "0.0.0.0")
+		return err
+	}))
+	defer conn.Close()
+	to := &net.IPAddr{IP: net.ParseIP(args[1])}
+	for range 60 {
+		request := []byte{8, 0, 0xf7, 0xfe, 0, 0, 0, 1} // number 1, with its checksum
+		_, err := conn.WriteTo(request, to)
+		ts.Check(err)
+		ts.Check(conn.SetReadDeadline(time.Now().Add(time.Second)))
+		buf := make([]byte, 100)
+		if n, from, err := conn.ReadFrom(buf); err == nil && n >= 8 && buf[0] == 0 && from.String() == args[1] {
+			return
+		}
+	}
+	ts.Fatalf("%s does not answer in %s", args[1], args[0])
 }
 
 // Without root, deploy returns an error before it makes anything.

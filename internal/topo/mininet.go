@@ -3,6 +3,7 @@
 package topo
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -97,6 +98,8 @@ type mininetReader struct {
 	b     Builder
 	nodes map[string]int // IDs by name
 	names []string       // of all nodes
+
+	source string // the program of all switches
 }
 
 // readMininet builds the network. It has the default buffer and flow control.
@@ -109,6 +112,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 			Topology *mininetNet             `yaml:"topology"`
 			Rest     map[string]yamlfile.Raw `yaml:",inline"` // for p4-utils
 		}{&r.net, otherKeys(f)})
+		r.source = f.Raw("").Text("p4_src")
 	}
 	if err := f.Err(); err != nil {
 		return nil, err
@@ -125,6 +129,9 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	}
 	r.given()
 	r.links()
+	if !r.failed {
+		r.assign(r.net.Assignment.Text(""))
+	}
 	for i, n := range r.b.t.Nodes {
 		for p, port := range n.Ports {
 			if port.Link < 0 && !r.failed {
@@ -183,13 +190,12 @@ func (r *mininetReader) given() {
 		n := &r.b.t.Nodes[i]
 		if n.Kind == Switch {
 			s := r.net.Switches[n.Name]
-			n.Given.Runtime, n.Given.CLI = s.Runtime.Text(""), s.CLI.Text("")
-			if n.Given.Program = s.Program.Text(""); n.Given.Program == "" {
-				n.Given.Program = s.Source.Text("")
-			}
+			n.Given.File, n.Given.Runtime, n.Given.CLI = r.f.Name, s.Runtime.Text(""), s.CLI.Text("")
+			n.Given.Program, n.Given.Source = cmp.Or(s.Program.Text(""), s.Source.Text("")), r.source
 			continue
 		}
 		h, at := r.net.Hosts[n.Name], "hosts."+n.Name
+		n.Given.ARP = r.path == "" || r.net.Default.Text("auto_arp_tables") == "false"
 		if text := h.IP.Text(""); text != "" {
 			if !strings.Contains(text, "/") {
 				text += "/24"
@@ -222,6 +228,7 @@ func (r *mininetReader) links() {
 	usual := mininetLink{rate: mininetRate, delay: mininetDelay, weight: "1"}
 	r.params("default", r.net.Default, &usual)
 	weight, told := "", false
+	var list []mininetCable
 	for i, l := range r.net.Links {
 		at := fmt.Sprintf("links.%d", i)
 		if len(l) < 2 || len(l) > 4 {
@@ -244,17 +251,65 @@ func (r *mininetReader) links() {
 				r.bandwidth(at+".3", l[3].Text(""), &m)
 			}
 		}
-		if weight == "" {
-			weight = m.weight
+		if !known {
+			continue
 		}
-		if m.weight != weight && !told {
-			told = true
-			r.errorf(at, "links have different weights, which are not supported: the shortest path is the one with the fewest links")
+		a, z := &r.b.t.Nodes[ends[0]], &r.b.t.Nodes[ends[1]]
+		if a.Kind == Switch && z.Kind == Switch { // all ways of a host have its link
+			if weight == "" {
+				weight = m.weight
+			}
+			if m.weight != weight && !told {
+				told = true
+				r.errorf(at, "links have different weights, which are not supported: the shortest path is the one with the fewest links")
+			}
 		}
-		if known {
+		if r.path == "" {
 			r.connect(at, ends, &m)
+			continue
+		}
+		list = append(list, mininetCable{at: at, ends: ends, mininetLink: m, a: min(a.Name, z.Name), z: max(a.Name, z.Name)})
+	}
+	// p4-utils first gives the ports that are told, and then the others in the order of
+	// the links' names.
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(x, y mininetCable) int { return cmp.Or(natural(x.a, y.a), natural(x.z, y.z)) })
+	used := make(map[End]bool)
+	for _, c := range list {
+		for k, id := range c.ends {
+			used[End{id, c.ports[k]}] = true
 		}
 	}
+	ports := make(map[string][2]int)
+	for _, c := range sorted {
+		order := []int{0, 1}
+		if r.b.t.Nodes[c.ends[0]].Name != c.a {
+			order = []int{1, 0}
+		}
+		for _, k := range order {
+			if c.ports[k] == 0 {
+				for c.ports[k] = 1; used[End{c.ends[k], c.ports[k]}]; {
+					c.ports[k]++
+				}
+				used[End{c.ends[k], c.ports[k]}] = true
+			}
+		}
+		ports[c.at] = c.ports
+	}
+	for i := range list {
+		c := &list[i]
+		c.ports = ports[c.at]
+		r.connect(c.at, c.ends, &c.mininetLink)
+	}
+}
+
+// mininetCable is a link of p4-utils before it has its ports; a and z are the names of its
+// ends, in order.
+type mininetCable struct {
+	mininetLink
+	at   string
+	ends [2]int
+	a, z string
 }
 
 // end returns the node that a link's end names, −1 if there is none, and the
@@ -285,7 +340,8 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s, "", false
 }
 
-// linkParams are the properties of links in p4-utils.
+// linkParams are the properties of links in p4-utils. Links have no queues of their own
+// here, so that max_queue_size has no effect: packets wait in the switches' buffers.
 var linkParams = []string{"port1", "port2", "bw", "delay", "loss", "weight", "max_queue_size", "intfName1", "intfName2", "addr1", "addr2",
 	"params1", "params2", "sw_ip1", "sw_ip2", "auto_arp_tables", "auto_gw_arp"}
 
@@ -312,8 +368,6 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 			m.ports[key[4]-'1'] = n
 		case "weight":
 			m.weight = text
-		case "max_queue_size":
-			r.errorf(at, "%s: links have no queues here, since the ports of a switch share a buffer: remove the key", key)
 		default:
 			if !slices.Contains(linkParams, key) {
 				r.errorf(at, "unknown key %q%s", key, diag.DidYouMean(key, linkParams))
@@ -354,7 +408,8 @@ func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
 	m.delay = d
 }
 
-// connect adds a link. If a switch's end has no port number, it gets the next one.
+// connect adds a link. If a switch's end has no port number, it gets the next one, as in
+// Mininet.
 func (r *mininetReader) connect(at string, ends [2]int, m *mininetLink) {
 	if ends[0] == ends[1] {
 		r.errorf(at, "%s is connected to itself", r.b.t.Nodes[ends[0]].Name)

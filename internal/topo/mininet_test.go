@@ -46,7 +46,7 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 		{"tutorial.json", tutorial, "h1 h2 s1 s2",
 			"s1.3-s2.1 500Kbps 1us 0\nh1.1-s1.2 10Gbps 1us 0\nh2.1-s2.2 100Mbps 2ms 0\ns2.3-s1.1 10Gbps 5us 0\n"},
 		{"p4app.json", p4app, "h2 h1 s2 s-1",
-			"h1.1-s-1.1 10Mbps 1us 0\ns-1.2-s2.1 20Mbps 20ms 0.01\nh2.1-s2.2 10Mbps 1us 0\ns-1.3-s2.3 10Mbps 1us 0\n"},
+			"h1.1-s-1.1 10Mbps 1us 0\ns-1.2-s2.2 20Mbps 20ms 0.01\nh2.1-s2.1 10Mbps 1us 0\ns-1.3-s2.3 10Mbps 1us 0\n"},
 	} {
 		n, err := topo.Parse(c.name, []byte(c.text))
 		if err != nil {
@@ -78,10 +78,10 @@ func TestErrorsInNetworksForMininet(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"h1", "s-1"`, `"h1", "s1"`, `p4app.json:4:20: no node is called "s1" [`},
 		{`"port1": 3, "port2": 3`, `"port1": 4, "port2": 3`, "s-1 has a port 4, but no port 3: ports are numbered from 1 without gaps"},
-		{`"port1": 3, "port2": 3`, `"port1": 2, "port2": 3`, "port 2 of s-1 has a link already"},
+		{`["h2", "s2"]`, `["h2", "s2", {"port2": 3}]`, "port 3 of s2 has a link already"},
 		{`"port1": 3`, `"port1": "x"`, `port1 is "x", must be a number from 1`},
 		{`"weight": 1`, `"weight": 5`, "links have different weights, which are not supported: the shortest path is the one with the fewest links"},
-		{`"weight": 1`, `"max_queue_size": 100`, "links have no queues here"},
+		{`"mixed"`, `"l4"`, `assignment_strategy is "l4", must be l2, mixed, l3`},
 		{`"weight": 1`, `"wieght": 1`, `unknown key "wieght" (did you mean "weight"?)`},
 		{`"20ms"`, `20`, `delay is 20 without a unit: write "20ms"`},
 		{`"20ms"`, `"soon"`, `delay is "soon": want a time, such as "2ms"`},
@@ -144,4 +144,67 @@ func TestPublicNetworksForMininet(t *testing.T) {
 	if read == 0 {
 		t.Error("no network was read")
 	}
+}
+
+// Ports and addresses are those that p4-utils gives: ports in the order of the links' names,
+// after those that the file gives; addresses by the strategies of NetworkAPI.
+func TestPortsAndAddressesAreThoseOfP4Utils(t *testing.T) {
+	const text = `{"p4_src": "a.p4", "topology": {"assignment_strategy": "STRATEGY",
+ "links": [["s1", "s2"], ["h10", "s1"], ["h2", "s1"], ["s3", "s2", {"port1": 1, "port2": 1}], ["h3", "s2"], ["server", "s3"]],
+ "hosts": {"h2": {}, "h10": {}, "h3": {}, "server": {}}, "switches": {"s2": {}, "s1": {"p4_src": "b.p4"}, "s3": {}}}}`
+	for _, c := range []struct{ strategy, want string }{
+		{"l2", "h2 10.0.0.2/16 00:00:0a:00:00:02 | h10 10.0.0.10/16 00:00:0a:00:00:0a | h3 10.0.0.3/16 00:00:0a:00:00:03 | server 10.0.0.1/16 00:00:0a:00:00:01"},
+		{"mixed", "h2 10.0.1.2/24 00:00:0a:00:01:02 via 10.0.1.254 00:01:0a:00:01:02 | h10 10.0.1.10/24 00:00:0a:00:01:0a via 10.0.1.254 00:01:0a:00:01:0a" +
+			" | h3 10.0.2.3/24 00:00:0a:00:02:03 via 10.0.2.254 00:01:0a:00:02:03 | server 10.0.3.1/24 00:00:0a:00:03:01 via 10.0.3.254 00:01:0a:00:03:01"},
+		{"l3", "h2 10.1.2.2/24 00:00:0a:01:02:02 via 10.1.2.1 00:01:0a:01:02:02 | h10 10.1.10.2/24 00:00:0a:01:0a:02 via 10.1.10.1 00:01:0a:01:0a:02" +
+			" | h3 10.2.3.2/24 00:00:0a:02:03:02 via 10.2.3.1 00:01:0a:02:03:02 | server 10.3.1.2/24 00:00:0a:03:01:02 via 10.3.1.1 00:01:0a:03:01:02"},
+	} {
+		n, err := topo.Parse("p4app.json", []byte(strings.Replace(text, "STRATEGY", c.strategy, 1)))
+		if err != nil {
+			t.Errorf("%s: %v", c.strategy, err)
+			continue
+		}
+		var hosts []string
+		for i := range n.Nodes {
+			if h := &n.Nodes[i]; h.Kind == topo.Host {
+				line := fmt.Sprintf("%s %v %v", h.Name, h.Given.IP, h.Given.MAC)
+				if len(h.Given.Commands) > 0 {
+					line += fmt.Sprintf(" via %s %v", strings.Fields(h.Given.Commands[0])[5], h.Given.Gateway)
+				}
+				hosts = append(hosts, line)
+			}
+		}
+		if got := strings.Join(hosts, " | "); got != c.want {
+			t.Errorf("%s: %s\nwant %s", c.strategy, got, c.want)
+		}
+		if got, want := links(n), "s1.3-s2.3 10Gbps 1us 0\nh10.1-s1.2 10Gbps 1us 0\nh2.1-s1.1 10Gbps 1us 0\ns3.1-s2.1 10Gbps 1us 0\nh3.1-s2.2 10Gbps 1us 0\nserver.1-s3.2 10Gbps 1us 0\n"; got != want {
+			t.Errorf("links\n%swant\n%s", got, want)
+		}
+		if got := n.NodeByName("s1").Given.Program + n.NodeByName("s2").Given.Source; got != "b.p4a.p4" {
+			t.Errorf("programs %q", got)
+		}
+	}
+}
+
+// Files of tutorials and p4-utils with any changes neither hang nor panic.
+func FuzzNetworksForMininet(f *testing.F) {
+	f.Add([]byte(tutorial))
+	f.Add([]byte(p4app))
+	for _, s := range []string{"l2", "mixed", "l3", "manual"} {
+		f.Add([]byte(strings.Replace(p4app, "mixed", s, 1)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := topo.Parse("p4app.json", data)
+		if err != nil {
+			return
+		}
+		for i := range n.Nodes {
+			for p, port := range n.Nodes[i].Ports {
+				if back := n.Nodes[port.Peer].Ports[port.PeerPort-1]; back.Peer != i || back.PeerPort != p+1 {
+					t.Fatalf("port %d of %s leads to %+v, and back to %+v", p+1, n.Nodes[i].Name, port, back)
+				}
+			}
+		}
+		n.Addressed()
+	})
 }

@@ -101,9 +101,12 @@ type Given struct {
 	MAC      packet.MAC
 	Commands []string   // that a host executes
 	Gateway  packet.MAC // that the commands give for the host's gateway, or zero
-	// Runtime, Commands and Program are files of a switch: its runtime JSON, its commands of
-	// simple_switch_CLI, and its compiled program.
-	Runtime, CLI, Program string
+	ARP      bool       // the host asks for addresses: it does not know those of other hosts
+	// Runtime, CLI and Program are files of a switch: its runtime JSON, its commands of
+	// simple_switch_CLI, and its program, compiled or not. Source is the program of
+	// switches that have none of their own. The names are relative to the folder of File,
+	// the topology, or to the folder above.
+	File, Runtime, CLI, Program, Source string
 }
 
 // Addressed returns the topology in which hosts have the addresses that its file gives.

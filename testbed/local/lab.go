@@ -147,17 +147,17 @@ func (l *Lab) Targets() []controlplane.Target {
 
 // Desired returns each switch's desired state by name, for the scaled topology.
 func (l *Lab) Desired() (map[string]controlplane.Desired, error) {
-	plan, err := intent.New(l.Plan.Topology, l.Program.Manifest, l.Program.P4Info, intent.Options{Paths: l.Paths, Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
+	of, err := l.Program.Entities(l.Plan.Topology, intent.Options{Paths: l.Paths, Scale: l.Plan.Scale, NoCloneClass: l.Plan.Kind == BMv2})
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[string]controlplane.Desired)
 	for _, s := range l.Plan.Switches {
-		entities, err := plan.Switch(s.Node)
+		entities, err := of(s.Node)
 		if err != nil {
 			return nil, err
 		}
-		out[s.Name] = controlplane.Desired{Pipeline: l.Program.Pipeline(), Entities: entities}
+		out[s.Name] = controlplane.Desired{Pipeline: l.Program.Of(s.Node).Pipeline(), Entities: entities}
 	}
 	return out, nil
 }
@@ -194,7 +194,7 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		DSCP  int `yaml:"dscp"`
 		Class int `yaml:"class"`
 	}
-	t, m := l.Plan.Topology, l.Program.Manifest
+	t, m := l.Plan.Topology, l.Program.Of(s.Node).Manifest
 	var ports []port
 	for _, p := range s.Ports {
 		q := port{Number: p.Number, Link: "if:" + p.Interface, Rate: p.Rate.String()}

@@ -48,6 +48,9 @@ type Options struct {
 	// PacketRate is the rate of the slowest host link, in packets of
 	// ReferencePacket per second. Zero means Kind.PacketRate.
 	PacketRate int
+	// Own is true for a program of one's own, whose times nobody can scale: without
+	// PacketRate the network is as fast as its topology.
+	Own bool
 	// GRPC is the first switch's TCP port for P4Runtime, Thrift that for Thrift;
 	// each further switch has the next. Zero means 9559 and 9090. The port of a
 	// softswitch's metrics is that of P4Runtime plus metricsAbove.
@@ -116,11 +119,15 @@ type Port struct {
 
 // Host is a host to be made.
 type Host struct {
-	Node   int
-	Name   string
-	Addr   netip.Prefix // with a prefix that contains all hosts
-	MAC    packet.MAC
-	Switch string // the switch's interface of its link
+	Node int
+	Name string
+	Addr netip.Prefix // with the length of the network
+	MAC  packet.MAC
+	// Commands are those that the topology's file has the host execute. ARP is true if the
+	// host asks for addresses, otherwise it has permanent entries for all other hosts.
+	Commands []Command
+	ARP      bool
+	Switch   string // the switch's interface of its link
 	// Relay is the relay's interface at the other end of the host's veth pair; if it is
 	// empty, the switch's is.
 	Relay string
@@ -148,6 +155,7 @@ const HostInterface = "eth0"
 // New plans a network. It returns an error if the links are slower than
 // o.PacketRate, or if an interface's name is too long.
 func New(t *topo.Topology, o Options) (*Plan, error) {
+	whole := o.Own && o.PacketRate == 0
 	if o.PacketRate == 0 {
 		o.PacketRate = o.Kind.PacketRate()
 	}
@@ -163,9 +171,12 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 	if o.Packet > p.HostMTU {
 		return nil, fmt.Errorf("hosts send packets of up to %d bytes, and switch.mtu of the network is %d: lower hosts.mtu, or raise switch.mtu", o.Packet, p.HostMTU)
 	}
-	scale, err := program.Scale(t, o.PacketRate)
-	if err != nil {
-		return nil, err
+	scale := int64(1)
+	if !whole {
+		var err error
+		if scale, err = program.Scale(t, o.PacketRate); err != nil {
+			return nil, err
+		}
 	}
 	p.Scale, p.Scaled = scale, slow(t, scale)
 	for _, i := range given.Switches() {
@@ -203,6 +214,19 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 		h := Host{
 			Node: i, Name: n.Name, Addr: netip.PrefixFrom(n.IP, 8), MAC: n.MAC,
 			Switch: o.iface(given.Nodes[up.Peer].Name, up.PeerPort),
+		}
+		if o.Own { // profiles have their own addresses
+			h.ARP = n.Given.ARP
+			for _, text := range n.Given.Commands {
+				c, err := command(text)
+				if err != nil {
+					return nil, fmt.Errorf("host %s: command %q of the topology: %w", n.Name, text, err)
+				}
+				h.Commands = append(h.Commands, c)
+			}
+			if n.Given.IP.IsValid() {
+				h.Addr = n.Given.IP
+			}
 		}
 		if !o.Direct {
 			h.Relay = h.Switch + hostEnd
@@ -286,6 +310,9 @@ func packetsPerSecond(r vtime.Rate) int64 {
 // ScaleText describes the scale in a sentence.
 func (p *Plan) ScaleText() string {
 	l := p.Topology.Links[p.Topology.Nodes[p.Hosts[0].Node].Ports[0].Link]
+	if p.Scale == 1 {
+		return "times and rates are those of the topology, as far as this machine is fast enough"
+	}
 	text := fmt.Sprintf("everything runs %d times slower than in the topology: %v are %v here (%d packets/s of %v)",
 		p.Scale, l.Rate, p.Scaled.Links[l.ID].Rate, packetsPerSecond(p.Scaled.Links[l.ID].Rate), ReferencePacket)
 	if p.Cables == nil {

@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -112,5 +113,29 @@ func TestInvalidPlans(t *testing.T) {
 	}
 	if _, err := local.New(parse(t, pair), local.Options{Kind: local.BMv2, Prefix: "much-too-long-"}); err == nil || !strings.Contains(err.Error(), "more than the 15 letters") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Commands of hosts are split into words, and nothing in them reaches a shell.
+func TestCommandsOfHostsAreWords(t *testing.T) {
+	plan := func(commands string) (*local.Plan, error) {
+		net, err := topo.Parse("topology.json", []byte(`{"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11", "commands": [`+commands+`]}}, "switches": {"s1": {}}, "links": [["h1", "s1-p1"]]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return local.New(net.Addressed(), local.Options{Kind: local.SoftSwitch, Own: true})
+	}
+	p, err := plan(`"arp -i eth0  -s 10.0.1.10 08:00:00:00:01:00", "python3 -c 'print(1); $x' \"a b\" ''", "sleep 9 &"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintf("%q", p.Hosts[0].Commands[1].Words)
+	if want := `["python3" "-c" "print(1); $x" "a b" ""]`; got != want || len(p.Hosts[0].Commands[0].Words) != 5 || !p.Hosts[0].Commands[2].Background || p.Scale != 1 {
+		t.Errorf("words %s, commands %v, scale %d", got, p.Hosts[0].Commands, p.Scale)
+	}
+	for _, bad := range []string{"a | b", "a; b", "a && b", "echo $HOME", "echo `id`", "a > /etc/passwd", "a\\nb", "echo 'x", "", "&", `echo \"$(id)\"`} {
+		if p, err := plan(`"` + bad + `"`); err == nil {
+			t.Errorf("%s: %q", bad, p.Hosts[0].Commands)
+		}
 	}
 }

@@ -57,6 +57,12 @@ type switchLine struct {
 
 type hostLine struct{ Name, IP, MAC, Switch, Port string }
 
+type commandLine struct {
+	Host       string
+	Words      []string
+	Background bool
+}
+
 type linkLine struct {
 	A     string
 	APort int
@@ -75,6 +81,9 @@ func Script(c Config) ([]byte, error) {
 		MTU      int // of interfaces of switches
 		HostMTU  int
 		Cables   string // the file for the relay
+
+		Commands  []commandLine
+		StaticARP bool
 	}{Config: c, Scale: c.Plan.ScaleText(), MTU: c.Plan.SwitchMTU(), HostMTU: c.Plan.HostMTU}
 	t := c.Plan.Topology
 	if len(c.Plan.Cables) > 0 {
@@ -105,7 +114,12 @@ func Script(c Config) ([]byte, error) {
 		}
 		data.Switches = append(data.Switches, line)
 	}
+	data.StaticARP = true
 	for _, h := range c.Plan.Hosts {
+		data.StaticARP = data.StaticARP && !h.ARP
+		for _, command := range h.Commands {
+			data.Commands = append(data.Commands, commandLine{h.Name, command.Words, command.Background})
+		}
 		up := t.Nodes[h.Node].Ports[0]
 		data.Hosts = append(data.Hosts, hostLine{h.Name, h.Addr.String(), h.MAC.String(), t.Nodes[up.Peer].Name, fmt.Sprint(up.PeerPort)})
 	}

@@ -164,7 +164,7 @@ func AwaitCarrier(name string) error {
 
 // joinHost makes a veth pair from a switch's or relay's interface to eth0 of a host's
 // namespace, and sets the host's addresses. Switches do not support ARP, so each
-// host has permanent neighbour entries for all others.
+// host has permanent neighbour entries for all others, unless the plan says otherwise.
 func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 	end := cmp.Or(h.Relay, h.Switch)
 	if err := checkFree(end); err != nil {
@@ -201,7 +201,7 @@ func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 			return err
 		}
 		for _, other := range plan.Hosts {
-			if other.Name == h.Name {
+			if other.Name == h.Name || h.ARP {
 				continue
 			}
 			if err := setNeighbour(l, other); err != nil {

@@ -4,6 +4,7 @@ package netns
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pauseless/pauseless/testbed/local"
 
 	vnetns "github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -236,4 +239,48 @@ func (p *process) tail() string {
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n  ")
+}
+
+// commandPatience is how long a command of a host may take that is not in the background.
+const commandPatience = 30 * time.Second
+
+// HostCommands executes the commands of the plan's hosts, in order and each in the namespace
+// of its host. Their output is in the log HOST.log of the network. Those in the background
+// end with the network.
+func (n *Network) HostCommands(ctx context.Context) error {
+	for _, h := range n.Plan.Hosts {
+		for _, c := range h.Commands {
+			if err := n.hostCommand(ctx, h.Name, c); err != nil {
+				return fmt.Errorf("host %s: command %q of the topology: %w", h.Name, c, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Network) hostCommand(ctx context.Context, host string, c local.Command) (err error) {
+	var p *process
+	err = Within(Namespace(n.Name, host), func() error {
+		p, err = start(n.Name, host, false, n.journal, c.Words[0], c.Words[1:]...)
+		return err
+	})
+	if err != nil || c.Background {
+		return err
+	}
+	late := time.NewTimer(commandPatience)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		if p.err != nil {
+			return fmt.Errorf("%w; its log %s ends with\n  %s", p.err, p.log, p.tail())
+		}
+		return nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-late.C:
+		err = fmt.Errorf("it has not ended after %v: end it with & if it is to run in the background", commandPatience)
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	<-p.done
+	return err
 }

@@ -25,14 +25,7 @@ const (
 // build makes the frame of a series.
 func (s *Spec) build(t *topo.Topology, from, to *topo.Node) (key string, err error) {
 	eth := packet.Ethernet(make([]byte, packet.EthernetLen))
-	dst := packet.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
-	switch {
-	case from.Given.Gateway != (packet.MAC{}):
-		dst = from.Given.Gateway
-	case to != nil:
-		dst = to.MAC
-	}
-	src, typ := from.MAC, packet.EtherTypeIPv4
+	src, dst, typ := from.MAC, from.To(to), packet.EtherTypeIPv4
 	if err := setMAC(&src, s.Ethernet.Source); err != nil {
 		return "ethernet.source", err
 	}

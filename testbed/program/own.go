@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,9 @@ type Spec struct {
 	// @units in the program, they are us and packets, as on BMv2.
 	Units manifest.Units `yaml:"units"`
 	// Switches have programs or entries of their own: by their name, or by the role leaf,
-	// spine or core. Keys that are left out are those of all switches.
+	// spine or core. Keys that are left out are those of all switches. What the topology's
+	// file says about a switch is between: p4lang's and p4-utils' files name programs and
+	// entries.
 	Switches map[string]Part `yaml:"switches"`
 }
 
@@ -47,13 +50,93 @@ type Part struct {
 	// Entries are the names of files, one or a list, in any format of
 	// schema.ParseUpdates. {switch} in a name is the name of the switch.
 	Entries yamlfile.Raw `yaml:"entries"`
+
+	files []givenFile // of entries, if Entries does not name them
+	p4    givenFile   // if the topology's file names the program
+}
+
+// givenFile is a file that the topology's file names under a key.
+type givenFile struct{ topology, key, name string }
+
+// read reads a file that the topology's file names, relative to its folder or to the one
+// above: tutorials are started there. It returns the name under which it has found it.
+func (g *givenFile) read(files Files) (string, []byte, error) {
+	dir := filepath.Dir(g.topology)
+	tried := []string{filepath.Join(dir, g.name), filepath.Join(filepath.Dir(dir), g.name)}
+	if filepath.IsAbs(g.name) {
+		tried = []string{g.name}
+	}
+	for _, name := range tried {
+		data, err := files.Read(name)
+		if err == nil {
+			return name, data, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, fmt.Errorf("%s: %s: %w", g.topology, g.key, err)
+		}
+	}
+	return "", nil, fmt.Errorf("%s: %s: there is no file %s", g.topology, g.key, strings.Join(tried, ", and no "))
+}
+
+// source is the P4 text of a program that a topology's file names: build/firewall.json is
+// compiled from firewall.p4, as the tutorials do it.
+func (g givenFile) source() givenFile {
+	if filepath.Ext(g.name) == ".json" {
+		g.name = strings.TrimSuffix(g.name, ".json") + ".p4"
+		if dir, base := filepath.Split(g.name); filepath.Clean(dir) == "build" {
+			g.name = base
+		}
+	}
+	return g
+}
+
+// Flags makes a Spec from the words of a command line: --p4 and --entries are FILE, or
+// SWITCH=FILE for one switch or role, and may be repeated.
+func Flags(p4, entries, include, define []string) (*Spec, error) {
+	s := &Spec{Switches: make(map[string]Part)}
+	s.Include, s.Define = include, define
+	for _, text := range p4 {
+		name, file, one := strings.Cut(text, "=")
+		part := s.Switches[name]
+		switch {
+		case one && (name == "" || file == ""), text == "":
+			return nil, fmt.Errorf("--p4 %s: want FILE, or SWITCH=FILE", text)
+		case one && part.P4 != "", !one && s.P4 != "":
+			return nil, fmt.Errorf("--p4 %s: a switch has one program, and it is given already", text)
+		case one:
+			part.P4, part.Include, part.Define = file, include, define
+			s.Switches[name] = part
+		default:
+			s.P4 = text
+		}
+	}
+	for _, text := range entries {
+		name, file, one := strings.Cut(text, "=")
+		switch {
+		case one && (name == "" || file == ""), text == "":
+			return nil, fmt.Errorf("--entries %s: want FILE, or SWITCH=FILE", text)
+		case one:
+			part := s.Switches[name]
+			part.files = append(part.files, givenFile{name: file})
+			s.Switches[name] = part
+		default:
+			s.files = append(s.files, givenFile{name: text})
+		}
+	}
+	return s, nil
 }
 
 // Roles are the names of tiers from 1 on.
 var Roles = []string{"leaf", "spine", "core"}
 
-// Given reports whether there is a program.
-func (s *Spec) Given() bool { return s.P4 != "" || len(s.Switches) > 0 }
+// Given reports whether there is a program, in the Spec or in the file of a topology, which
+// may be nil.
+func (s *Spec) Given(t *topo.Topology) bool {
+	if s.P4 != "" || len(s.Switches) > 0 {
+		return true
+	}
+	return t != nil && slices.ContainsFunc(t.Nodes, func(n topo.Node) bool { return n.Given.Program != "" || n.Given.Source != "" })
+}
 
 // own is what a Program has that nobody generated.
 type own struct {
@@ -142,7 +225,7 @@ func (s *Spec) Build(t *topo.Topology, files Files) (*Program, error) {
 	for _, id := range t.Switches() {
 		n := &t.Nodes[id]
 		part := s.of(n)
-		if part.P4 == "" {
+		if part.P4 == "" && part.p4.name == "" {
 			return nil, fmt.Errorf("switch %s has no program: give p4 for all switches, or for its role or name under switches", n.Name)
 		}
 		c, err := part.compile(s.Units, files, done)
@@ -189,9 +272,24 @@ func names(t *topo.Topology) []string {
 	return list
 }
 
-// of returns what a switch runs: by its name, or else its role, over that of all.
+// of returns what a switch runs: by its name, or else its role, over what the topology's
+// file says about it, over that of all.
 func (s *Spec) of(n *topo.Node) Part {
-	part := s.Part
+	part, given := s.Part, &n.Given
+	file := func(key, name string) givenFile { return givenFile{given.File, key, name} }
+	switch {
+	case given.Program != "":
+		part.P4, part.p4 = "", file("switches."+n.Name+".program", given.Program).source()
+	case part.P4 == "" && given.Source != "":
+		part.p4 = file("p4_src", given.Source)
+	}
+	if !part.Entries.Given() && len(part.files) == 0 {
+		for _, g := range []givenFile{file("switches."+n.Name+".cli_input", given.CLI), file("switches."+n.Name+".runtime_json", given.Runtime)} {
+			if g.name != "" {
+				part.files = append(part.files, g)
+			}
+		}
+	}
 	for _, key := range []string{Roles[min(max(int(n.Tier), 1), len(Roles))-1], n.Name} {
 		over, ok := s.Switches[key]
 		if !ok {
@@ -200,8 +298,8 @@ func (s *Spec) of(n *topo.Node) Part {
 		if over.P4 != "" {
 			part.P4, part.Include, part.Define = over.P4, over.Include, over.Define
 		}
-		if over.Entries.Given() {
-			part.Entries = over.Entries
+		if over.Entries.Given() || len(over.files) > 0 {
+			part.Entries, part.files = over.Entries, over.files
 		}
 	}
 	return part
@@ -209,12 +307,19 @@ func (s *Spec) of(n *topo.Node) Part {
 
 // compile compiles a program once.
 func (p *Part) compile(units manifest.Units, files Files, done map[string]*compiledFile) (*compiledFile, error) {
-	key := strings.Join(append(append([]string{p.P4}, p.Include...), p.Define...), "\x00")
+	key := strings.Join(append(append([]string{p.P4, p.p4.name}, p.Include...), p.Define...), "\x00")
 	if c := done[key]; c != nil {
 		return c, nil
 	}
-	name := files.Resolve(p.P4)
-	text, err := files.Read(name)
+	var name string
+	var text []byte
+	var err error
+	if p.P4 != "" {
+		name = files.Resolve(p.P4)
+		text, err = files.Read(name)
+	} else {
+		name, text, err = p.p4.read(files)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +342,7 @@ func (p *Part) compile(units manifest.Units, files Files, done map[string]*compi
 	if arch := out.Program.Architecture; arch != "" {
 		return nil, fmt.Errorf("%s is a program for %s: a scenario takes programs for v1model", name, arch)
 	}
-	m, err := ownManifest(p.P4, units, out)
+	m, err := ownManifest(name, units, out)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -283,12 +388,12 @@ func ownManifest(file string, units manifest.Units, out *compiler.Result) (*mani
 
 // entries reads the entries of a switch.
 func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash io.Writer) (out []*p4v1.Entity, err error) {
-	var names []string
+	names := slices.Clone(p.files)
 	for _, raw := range p.Entries.Items() {
-		names = append(names, raw.Text(""))
+		names = append(names, givenFile{name: raw.Text("")})
 	}
 	if text := p.Entries.Text(""); text != "" {
-		names = append(names, text)
+		names = append(names, givenFile{name: text})
 	}
 	if len(names) == 0 {
 		return nil, nil
@@ -298,9 +403,14 @@ func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash io.Writer)
 		return nil, err
 	}
 	var all diag.List
-	for _, name := range names {
-		name = files.Resolve(strings.ReplaceAll(name, "{switch}", n.Name))
-		data, err := files.Read(name)
+	for _, g := range names {
+		name, data, err := "", []byte(nil), error(nil)
+		if g.topology != "" {
+			name, data, err = g.read(files)
+		} else {
+			name = files.Resolve(strings.ReplaceAll(g.name, "{switch}", n.Name))
+			data, err = files.Read(name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("its entries: %w", err)
 		}
