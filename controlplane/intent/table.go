@@ -122,15 +122,21 @@ func (b *builder) portArguments(t *manifest.Table, port int) []schema.Arg {
 
 // nodeValues returns the switch's values for formulas. A warning from a leaf
 // concerns packets to that leaf, and is relayed by as many switches as there
-// are on the path to another leaf. Others concern all packets on the path.
+// are on the path to another leaf. Others concern all packets on the path. The number of
+// paths is that to the leaf with most.
 func (b *builder) nodeValues() map[string]float64 {
 	const scopeAll = 0xffff
 	scope, relays := scopeAll, 0
 	if b.node.Leaf >= 0 {
 		scope, relays = b.node.Leaf, max(2*(b.tiers-1)-1, 0)
 	}
+	paths := 0
+	for _, h := range b.nextHops {
+		paths = max(paths, h.count)
+	}
 	return map[string]float64{
-		"node.id": float64(b.node.DeviceID), "node.id12": float64(b.node.DeviceID & 0xfff), "node.mac": macValue(b.node.MAC),
+		"node.paths": float64(paths),
+		"node.id":    float64(b.node.DeviceID), "node.id12": float64(b.node.DeviceID & 0xfff), "node.mac": macValue(b.node.MAC),
 		"node.leaf": float64(b.node.Leaf), "node.scope": float64(scope), "node.relays": float64(relays),
 	}
 }

@@ -358,6 +358,9 @@ func (g *Drawer) arguments(t *manifest.Table) Args {
 		"node.leaf": float64(g.Config.Leaf), "node.scope": float64(Pick(g, g.Config.Leaf&0xffff, 0xffff)), "node.relays": float64(g.UpTo(3)),
 		"node.id": float64(g.UpTo(65535)), "node.id12": float64(g.UpTo(4095)), "node.mac": float64(g.UpTo(1 << 40)),
 	}
+	for _, r := range g.Config.Routes {
+		values["node.paths"] = max(values["node.paths"], float64(r.Paths))
+	}
 	for _, p := range g.Parameters {
 		if slices.Contains(p.Tables, t.Name) {
 			values[p.Name] = g.amount(p.Unit)
@@ -575,6 +578,11 @@ func (g *Drawer) ip(f *Frame, leaf int64) {
 	f.Rest = append(f.Rest, Pick[byte](g, 0x04, 0x0a, 0x10, 0x11, 0x81, byte(g.UpTo(255)))) // BTH
 	for range 11 {
 		f.Rest = append(f.Rest, byte(g.UpTo(255)))
+	}
+	for _, s := range g.Schemes {
+		if s.Transport != nil {
+			f.Rest = append(f.Rest[:len(f.Rest)-BTH.len], s.Transport(g)...)
+		}
 	}
 	f.UpdateChecksum()
 }

@@ -29,6 +29,9 @@ type Scheme struct {
 	// reads none.
 	BTH       func(f *Frame, port int) bool
 	Telemetry int
+	// Transport draws the base transport header and what follows it, if the scheme reads
+	// more of them than the kind of the packet.
+	Transport func(g *Drawer) []byte
 
 	// EveryPacket: all packets between leaves have the header, not only those
 	// with a measurement. AllPorts: the egress queues of all ports are counted,

@@ -23,4 +23,5 @@ import (
 	_ "github.com/pauseless/pauseless/gen/schemes/qcn/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/rlb/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/rps/model"
+	_ "github.com/pauseless/pauseless/gen/schemes/themis/model"
 )

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/testbed/result"
+)
+
+// permuted runs a permutation of 16 hosts below four leaves, 1 MB each, with arms. Each
+// host sends to one of another leaf.
+func permuted(t *testing.T, more string, arms ...string) map[string]*result.Run {
+	t.Helper()
+	text := `name: permutation
+network: {leaf_spine: {leaves: 4, spines: 4, hosts_per_leaf: 4, rate: 100Gbps, delay: 1us}, switch: {buffer: 32MB, pfc: {xoff: 1MB}}` + more + `}
+hosts: {mtu: 4096, cc: {algorithm: none}}
+arms: [` + strings.Join(arms, ", ") + `]
+until: 100ms
+traffic: [{job: {file: permutation.cm}}]
+`
+	var b strings.Builder
+	fmt.Fprintf(&b, "Nodes 16\nConnections 16\n")
+	for i := range 16 {
+		fmt.Fprintf(&b, "%d->%d start 0 size 1000000\n", i, (5*i+6)%16)
+	}
+	s, err := ParseIn("permutation.yaml", []byte(text), "", Paper, openText(map[string]string{"permutation.cm": b.String()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.Run(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]*result.Run{}
+	for _, r := range runs {
+		named[r.Arm] = r
+		t.Logf("%s: average FCT %.1f us, last %.1f us, %d resent, %d out of order, %d timeouts, %d PAUSE frames, %d bytes queued at most", r.Arm,
+			r.Summary.AvgFCTUS, lastFlow(r), r.Summary.Resent, r.Summary.OutOfOrder, r.Summary.Timeouts, r.Summary.PauseFrames, r.Summary.MaxQueue)
+		if r.Summary.Finished != r.Summary.Flows {
+			t.Errorf("%s: %d of %d flows ended", r.Arm, r.Summary.Finished, r.Summary.Flows)
+		}
+	}
+	return named
+}
+
+// Sprayed with Themis, NICs with selective repeat, which repeat what a NAK asks for,
+// repeat nothing, and are as fast as NICs that wait for late packets. Without the filter
+// they repeat one packet for each that arrives early.
+func TestThemisDropsNAKsOfReordering(t *testing.T) {
+	r := permuted(t, uneven,
+		"{name: no filter, profile: themis, hosts: {recovery: irn, window: 4}, set: {themis.filter: 0}}",
+		"{name: themis, profile: themis, hosts: {recovery: irn, window: 4}}",
+		"{name: out-of-order, profile: themis, hosts: {recovery: out-of-order}}")
+	if n := r["no filter"].Summary; n.Resent < 100 || n.OutOfOrder < 100 {
+		t.Errorf("without the filter, %d packets out of order cause %d retransmissions: too few to show anything", n.OutOfOrder, n.Resent)
+	}
+	if n := r["themis"].Summary; n.Resent != 0 || n.OutOfOrder < 100 {
+		t.Errorf("%d retransmissions, want none, with %d packets out of order", n.Resent, n.OutOfOrder)
+	}
+	if a, b := lastFlow(r["themis"]), lastFlow(r["out-of-order"]); a > 1.05*b {
+		t.Errorf("the last flow ends after %.1f us, with NICs that wait after %.1f us", a, b)
+	}
+}
+
+// A packet that is lost is repeated in a round trip, not after a timeout.
+func TestThemisForwardsNAKsOfLosses(t *testing.T) {
+	r := permuted(t, ", change: [{link: l1-s1, loss: 0.01}]", "{name: themis, profile: themis, hosts: {recovery: irn, rto_low: 4ms}}")["themis"]
+	if s := r.Summary; s.Resent == 0 || s.Timeouts > 0 {
+		t.Errorf("%d retransmissions and %d timeouts, want some and none", s.Resent, s.Timeouts)
+	}
+}
+
+// NICs that discard packets out of order repeat them with Themis too: it drops no NAK for
+// a packet that has passed the leaf. Spraying by numbers reorders less than at random.
+func TestThemisCannotHelpNICsThatDiscard(t *testing.T) {
+	r := permuted(t, uneven,
+		"{name: go-back-n, profile: themis, hosts: {recovery: go-back-n}, set: {themis.slack: 0}}",
+		"{name: selective, profile: themis, hosts: {recovery: irn}}",
+		"{name: go-back-n rps, profile: rps, hosts: {recovery: go-back-n}}")
+	if n := r["go-back-n"].Summary.Resent; n < 100 || n <= r["selective"].Summary.Resent {
+		t.Errorf("go-back-n repeats %d packets, want more than selective repeat", n)
+	}
+}
+
+// uneven has one path with more delay, so that packets on the others overtake.
+const uneven = ", change: [{link: l1-s1, delay: 3us}]"
