@@ -4,7 +4,7 @@
 // RNICs with In-Network Support", EuroSys 2026. The leaf of the receiver drops NAKs
 // that reordering causes.
 //
-// Readings, for the paper's text is not public: packet n of a flow takes path n modulo
+// Readings, for we have not found the paper's text: packet n of a flow takes path n modulo
 // the number of paths, counted from a path of the flow's hash. Packets of one path keep
 // their order, so a gap in the numbers of a path is a loss. A NAK for a number in a gap is
 // due, and so is one for a number from which the flow has come far.
