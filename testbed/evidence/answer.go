@@ -70,7 +70,7 @@ func (d *documents) answer() {
 
 // pair returns the claim about average slowdown of two arms at a point.
 func (d *documents) pair(o *result.Outcome, with, than string, point []string) *result.Judged {
-	text := fmt.Sprintf("less average slowdown with %s than with %s", with, than)
+	text := (&result.Claim{Less: "avg_slowdown", With: with, Than: than}).Sentence()
 	c := claimOf(o, text, o.PointText(point))
 	if c == nil {
 		d.problem("rlb-paused has no claim %q at %s", text, o.PointText(point))

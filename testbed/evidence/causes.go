@@ -86,19 +86,19 @@ var shown = []known{
 	{experiment: "pcn-fig17", metric: "jain", cause: "the time between two reports, in which a flow at its fair share has one packet", by: "pcn-fig17-period"},
 	{experiment: "pcn-fig12", metric: "p99_fct_us.part2", less: true, cause: "a burst takes 183 us on its receiver's link, and less than 624 us with each of them: a gain as large as the paper's is impossible", by: "pcn-fig12-bound"},
 	{experiment: "pcn-table3", metric: "pause_frames", than: "dcqcn", paper: true, cause: rise, by: "pcn-table3-rise", proof: proof{metric: "pause_frames", than: "pcn"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "letflow-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
-	{experiment: "rlb-fig12", with: "letflow-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "hermes-rlb", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
-	{experiment: "rlb-fig12", with: "hermes-rlb", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "rlb-letflow", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
+	{experiment: "rlb-fig12", with: "rlb-letflow", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "rlb-hermes", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
+	{experiment: "rlb-fig12", with: "rlb-hermes", point: "incast 4MB, nic go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-hermes", point: "go-back-n"}},
 	{experiment: "rlb-fig12-incast", with: "rlb-letflow", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-letflow", point: "go-back-n"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "drill-rlb", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
-	{experiment: "rlb-fig12", with: "drill-rlb", point: "incast 4MB, nic go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "rlb-drill", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
+	{experiment: "rlb-fig12", with: "rlb-drill", point: "incast 4MB, nic go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
 	{experiment: "rlb-fig12-incast", with: "rlb-drill", point: "go-back-n", cause: nowhere, by: "rlb-fig3-all-paths", proof: proof{with: "rlb-drill", point: "go-back-n"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "drill-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "presto-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "letflow-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "hermes-rlb", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-hermes", point: "out-of-order"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "presto-rlb", point: "incast 4MB, nic go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-drill", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-presto", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-letflow", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-hermes", point: "incast 4MB, nic out-of-order", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-hermes", point: "out-of-order"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-presto", point: "incast 4MB, nic go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
 	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-drill", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-drill", point: "irn"}},
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-drill", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-drill", point: "irn"}},
 	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-presto", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "irn"}},
@@ -106,12 +106,12 @@ var shown = []known{
 	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-letflow", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-letflow", point: "irn"}},
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-letflow", point: "irn", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "avg_fct_us", with: "rlb-letflow", point: "irn"}},
 	{experiment: "rlb-fig12-incast", metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: neither, by: "rlb-fig3-all-paths", proof: proof{metric: "p99_fct_us", with: "rlb-presto", point: "go-back-n"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-presto", point: "go-back-n"}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
-	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "letflow-rlb", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "12 without incast"}},
-	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "hermes-rlb", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused", point: "12 without incast"}},
-	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.2", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused", point: "13 with"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "rlb-presto", point: "go-back-n", cause: reorder, by: "rlb-fig3-all-paths", proof: proof{metric: "out_of_order", with: "rlb-presto", point: "go-back-n"}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "rlb-letflow", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
+	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "rlb-letflow", point: "load 0.8", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "10 at 0.8"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-letflow", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", point: "12 without incast"}},
+	{experiment: "rlb-fig12", metric: "p99_fct_us", with: "rlb-hermes", point: "incast none", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused", point: "12 without incast"}},
+	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "rlb-hermes", point: "load 0.2", flat: true, cause: unpaused, by: "rlb-unpaused", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused", point: "13 with"}},
 	{experiment: "clb-fig7", metric: "avg_cct_us", than: "conga", point: "coflows 8", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "conga-unpaused", point: "7 with 8"}},
 	{experiment: "clb-fig7", metric: "avg_cct_us", than: "letflow", point: "coflows 8", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "letflow-unpaused", point: "7 with 8"}},
 	{experiment: "clb-fig7", metric: "avg_cct_us", than: "conga", point: "coflows 16", flat: true, cause: unpausedCoflows, by: "clb-unpaused", proof: proof{metric: "avg_cct_us", with: "conga-unpaused", point: "7 with 16"}},
@@ -128,25 +128,25 @@ var shown = []known{
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "dcqcn", cause: rise, by: "pcn-fig14-rise", proof: proof{metric: "pause_frames", point: "Web Search"}},
 	{experiment: "plb-fig7-webserver", than: "conga", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
 	{experiment: "plb-fig7-webserver", than: "hermes", cause: moves, by: "plb-fig7-still", proof: proof{than: "plb"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "drill-rlb", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "presto-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "presto-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", refuted: true}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", point: "100Gbps"}},
-	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "letflow-rlb", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "p99_fct_us", with: "letflow-rlb-no-recirculation", point: "100Gbps"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", point: "100Gbps, out-of-order"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "presto-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "presto-rlb-no-recirculation", than: "presto", point: "100Gbps"}},
-	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "letflow-rlb", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "letflow-rlb-no-recirculation", than: "letflow", point: "100Gbps"}},
-	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "presto-rlb", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "presto-rlb-no-recirculation"}},
-	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, go-back-n"}},
-	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "drill-rlb-no-recirculation", point: "0.6, out-of-order"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-drill", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "drill-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "rlb-drill", point: "100Gbps", flat: true, less: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "drill-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-presto", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "presto-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "rlb-presto", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "presto-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-letflow", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "avg_fct_us", with: "letflow-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "rlb-letflow", point: "100Gbps", flat: true, cause: costless, by: "rlb-fig11-unpaused", proof: proof{metric: "p99_fct_us", with: "letflow-unpaused", refuted: true}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-letflow", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "rlb-letflow-no-recirculation", point: "100Gbps"}},
+	{experiment: "rlb-fig11", metric: "p99_fct_us", with: "rlb-letflow", point: "rate 100Gbps", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "p99_fct_us", with: "rlb-letflow-no-recirculation", point: "100Gbps"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-presto", point: "rate 100Gbps, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig11-rerouting", proof: proof{metric: "avg_fct_us", with: "rlb-presto-no-recirculation", point: "100Gbps, out-of-order"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-presto", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "rlb-presto-no-recirculation", than: "presto", point: "100Gbps"}},
+	{experiment: "rlb-fig11", metric: "avg_fct_us", with: "rlb-letflow", point: "rate 100Gbps, nic go-back-n", cause: rerouting, by: "rlb-fig11-recirculation", proof: proof{metric: "avg_fct_us", with: "rlb-letflow-no-recirculation", than: "letflow", point: "100Gbps"}},
+	{experiment: "rlb-fig14", metric: "ooo_ratio", with: "rlb-presto", point: "out-of-order", cause: "rerouting: even without recirculation, more packets are out of order than without RLB", by: "rlb-fig14-recirculation", proof: proof{metric: "ooo_ratio", with: "rlb-presto-no-recirculation"}},
+	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "rlb-drill", point: "load 0.6, nic go-back-n", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "rlb-drill-no-recirculation", point: "0.6, go-back-n"}},
+	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "rlb-drill", point: "load 0.6, nic out-of-order", paper: true, cause: rerouting, by: "rlb-fig13-rerouting", proof: proof{metric: "avg_fct_us", with: "rlb-drill-no-recirculation", point: "0.6, out-of-order"}},
 	{experiment: "rlb-fig17a", point: "out-of-order", less: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "out-of-order"}},
-	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", small: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "go-back-n"}},
-	{experiment: "rlb-fig17a", with: "presto-rlb", point: "go-back-n", paper: true, cause: noCostHosts, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", with: "presto-hosts-only", point: "go-back-n", refuted: true}},
-	{experiment: "rlb-fig17a", with: "hermes-rlb", small: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
-	{experiment: "rlb-fig17a", with: "hermes-rlb", paper: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "hermes-rlb"}},
+	{experiment: "rlb-fig17a", with: "rlb-presto", point: "go-back-n", small: true, bound: true, cause: hostsPaused, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", point: "go-back-n"}},
+	{experiment: "rlb-fig17a", with: "rlb-presto", point: "go-back-n", paper: true, cause: noCostHosts, by: "rlb-fig17a-bound", proof: proof{metric: "p99_fct_us", with: "presto-hosts-only", point: "go-back-n", refuted: true}},
+	{experiment: "rlb-fig17a", with: "rlb-hermes", small: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "rlb-hermes"}},
+	{experiment: "rlb-fig17a", with: "rlb-hermes", paper: true, cause: overtaken, by: "rlb-fig17-order", proof: proof{metric: "ooo_ratio", with: "rlb-hermes"}},
 	{experiment: "pcn-fig14-w2", metric: "pause_frames", than: "qcn", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-abstract", metric: "pause_frames", than: "qcn", point: "W2", cause: samples + " than PCN", by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", point: "W2"}},
 	{experiment: "pcn-fig14-websearch", metric: "pause_frames", than: "qcn", cause: samples, by: "pcn-fig14-rise-qcn", proof: proof{metric: "pause_frames", with: "qcn-100-packets", than: "qcn", point: "Web Search"}},
@@ -171,11 +171,11 @@ var shown = []known{
 	{experiment: "clb-fig11", metric: "avg_cct_us", than: "hermes", bound: true, cause: noPaths, by: "clb-fig11-paths", proof: proof{metric: "avg_cct_us", with: "one-switch", point: "receivers one"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "varys", point: "400ns", cause: "with Varys, flows are sent one after the other, whatever switches do: with Varys over CLB, no flow is stalled, either", by: "clb-fig10-varys"},
 	{experiment: "clb-fig11-receivers", metric: "stalled_ratio", than: "hermes", flat: true, cause: "per flowlet, CLB chooses the path of such a flow only once: with decisions per packet, as in the paper, and hosts that accept packets out of order, fewer flows stall than with Hermes", by: "clb-fig11-packet", proof: proof{metric: "stalled_ratio", with: "clb-packet", than: "hermes"}},
-	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
-	{experiment: "rlb-fig16", metric: "pause_frames", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
-	{experiment: "rlb-fig16", metric: "pause_frames", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", with: "hermes-rlb-no-recirculation", refuted: true}},
-	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "hermes-rlb-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", with: "hermes-rlb-no-recirculation", refuted: true}},
-	{experiment: "rlb-fig15", metric: "p99_fct_us", with: "letflow-rlb-star", flat: true, cause: limited, by: "rlb-fig15-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
+	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "rlb-letflow-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
+	{experiment: "rlb-fig16", metric: "pause_frames", with: "rlb-letflow-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", refuted: true}},
+	{experiment: "rlb-fig16", metric: "pause_frames", with: "rlb-hermes-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "pause_frames", with: "rlb-hermes-no-recirculation", refuted: true}},
+	{experiment: "rlb-fig16", metric: "p99_fct_us", with: "rlb-hermes-star", flat: true, cause: limited, by: "rlb-fig16-recirculation", proof: proof{metric: "p99_fct_us", with: "rlb-hermes-no-recirculation", refuted: true}},
+	{experiment: "rlb-fig15", metric: "p99_fct_us", with: "rlb-letflow-star", flat: true, cause: limited, by: "rlb-fig15-recirculation", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "plb-fig7-websearch", metric: "avg_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "avg_fct_us", with: "hermes-unpaused"}},
 	{experiment: "plb-fig7-websearch", metric: "p99_fct_us", than: "hermes", flat: true, cause: unpaused, by: "plb-fig7-choice", proof: proof{metric: "p99_fct_us", with: "hermes-unpaused"}},
 	{experiment: "pcn-fig14-w1", metric: "p99_fct_us", than: "qcn", paper: true, cause: "how flows start, and w_min: with slow start, and 1/16 instead of 1/128, the 99th percentile is less than QCN's", by: "pcn-fig14-start", proof: proof{metric: "p99_fct_us", with: "pcn-slow-16", than: "qcn-slow", point: "W1"}},
@@ -189,17 +189,17 @@ var shown = []known{
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "hermes", point: "400ns", paper: true, cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
 	{experiment: "clb-fig10", metric: "stalled_ratio", than: "conga", point: "400ns", cause: growthStalls, by: "clb-fig10-growth", proof: proof{metric: "stalled_flows", with: "clb-length", than: "clb"}},
-	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.8, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 6 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "p99_fct_us", than: "letflow", point: "10 at 0.8", refuted: true}},
-	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
-	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "letflow-rlb", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
+	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "rlb-letflow", point: "load 0.8, nic go-back-n", paper: true, cause: "chance: with more seeds, flows do not take 6 % longer than without RLB", by: "rlb-fig11-quiet", proof: proof{metric: "p99_fct_us", than: "letflow", point: "10 at 0.8", refuted: true}},
+	{experiment: "rlb-fig10", metric: "avg_fct_us", with: "rlb-letflow", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
+	{experiment: "rlb-fig10", metric: "p99_fct_us", with: "rlb-letflow", point: "load 0.5, nic out-of-order", flat: true, paper: true, cause: littleCost, by: "rlb-fig10-unpaused", proof: proof{metric: "p99_fct_us", refuted: true}},
 	{experiment: "rlb-fig12-incast", metric: "avg_fct_us", with: "rlb-presto", point: "go-back-n", flat: true, cause: "pauses have less effect there than half of the paper's gain: in a network without pauses, the same flows are shorter by less than 28 %", by: "rlb-fig12-incast-unpaused", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "plb-fig7-webserver", metric: "p99_fct_us", than: "drill", point: "go-back-n", paper: true, cause: "flows that PLB moves because of long round-trip times: with a PLB that moves flows only because of pauses, p99 is shorter than with DRILL", by: "plb-fig7-still", proof: proof{metric: "p99_fct_us", with: "plb-still", than: "drill", point: "go-back-n"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", paper: true, cause: deadlocks, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn"}},
 	{experiment: "pcn-fig21b", metric: "deadlocked", than: "dcqcn", flat: true, cause: tooSmall, by: "pcn-fig21b-rise", proof: proof{metric: "deadlocked", with: "dcqcn", refuted: true}},
-	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.6", less: true, small: true, cause: noCost, by: "rlb-fig13-cachefollower-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
-	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "hermes-rlb", point: "load 0.6", less: true, paper: true, cause: noCost, by: "rlb-fig13-cachefollower-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
-	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "drill-rlb", point: "load 0.6, nic go-back-n", less: true, small: true, cause: noCost, by: "rlb-fig13-datamining-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
-	{experiment: "rlb-text", metric: "avg_fct_us", with: "letflow-rlb", less: true, bound: true, cause: neverPaused, by: "rlb-text-unpaused", proof: proof{metric: "avg_fct_us"}},
+	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "rlb-hermes", point: "load 0.6", less: true, small: true, cause: noCost, by: "rlb-fig13-cachefollower-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
+	{experiment: "rlb-fig13-cachefollower", metric: "avg_fct_us", with: "rlb-hermes", point: "load 0.6", less: true, paper: true, cause: noCost, by: "rlb-fig13-cachefollower-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
+	{experiment: "rlb-fig13-datamining", metric: "avg_fct_us", with: "rlb-drill", point: "load 0.6, nic go-back-n", less: true, small: true, cause: noCost, by: "rlb-fig13-datamining-unpaused", proof: proof{metric: "avg_fct_us", refuted: true}},
+	{experiment: "rlb-text", metric: "avg_fct_us", with: "rlb-letflow", less: true, bound: true, cause: neverPaused, by: "rlb-text-unpaused", proof: proof{metric: "avg_fct_us"}},
 	{experiment: "pcn-fig12", metric: "pause_frames", than: "timely", less: true, cause: "even without any congestion control, there are fewer than 12.5 times as many PAUSE frames as with PCN: a gain as large as the paper's is impossible", by: "pcn-fig12-bound", proof: proof{metric: "pause_frames"}},
 	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", than: "dcqcn", less: true, paper: true, cause: "how often incasts come, which the paper does not give: with one every 5 ms instead of 1 ms, the gain is as large as in the paper", by: "pbfs-fig5-rate", proof: proof{metric: "short_p95_fct_us", point: "every 5ms"}},
 	{experiment: "pbfs-fig5", metric: "short_p95_fct_us", than: "timely", less: true, paper: true, cause: noIncasts, by: "pbfs-fig5-incast", proof: proof{metric: "short_p95_fct_us", than: "timely"}},
@@ -232,7 +232,7 @@ const (
 // with which hosts the claim holds; the cause is not known then.
 func (d *documents) cause(o, paper *result.Outcome, c *result.Judged) string {
 	switch {
-	case untested(c.Verdict):
+	case c.Untested():
 		return "" // the verdict says why
 	case c.Verdict == result.Holds:
 		return d.lessGain(o, paper, c)
@@ -392,41 +392,29 @@ func holds(o *result.Outcome, c *result.Judged, point string) *result.Judged {
 	return nil
 }
 
-// pointsOf returns the points of a claim.
-func pointsOf(c *result.Judged) []string {
-	at, _, _ := strings.Cut(strings.TrimPrefix(c.Point, "mean of "), " (best of")
-	return strings.Split(at, "; ")
-}
-
-// alike reports whether two arms have the same values of all metrics that both
-// have with all seeds that both have, at all points of a claim.
+// alike reports whether two arms have the same values of all metrics that both have with
+// all seeds that both have, at all points of a claim.
 func alike(o *result.Outcome, c *result.Judged) bool {
-	points, found := pointsOf(c), false
-	for i := range o.Cells {
-		a := &o.Cells[i]
-		if a.Arm != c.Claim.With || !slices.Contains(points, o.PointText(a.Point)) {
-			continue
+	found := false
+	for _, pair := range c.Pairs() {
+		if pair[1] < 0 {
+			return false
 		}
-		for k := range o.Cells {
-			b := &o.Cells[k]
-			if i == k || b.Arm != c.Claim.Than || !slices.Equal(a.Point, b.Point) {
+		a, b := &o.Cells[pair[0]], &o.Cells[pair[1]]
+		for n, seed := range a.Seeds {
+			m := slices.Index(b.Seeds, seed)
+			if m < 0 {
 				continue
 			}
-			for n, seed := range a.Seeds {
-				m := slices.Index(b.Seeds, seed)
-				for metric, values := range a.Values {
-					if m < 0 {
-						break
-					}
-					other := b.Values[metric]
-					if len(other) <= m { // a register of one of the programs
-						continue
-					}
-					if values[n] != other[m] && !(math.IsNaN(float64(values[n])) && math.IsNaN(float64(other[m]))) {
-						return false
-					}
-					found = true
+			for metric, values := range a.Values {
+				other := b.Values[metric]
+				if len(other) <= m { // a register of one of the programs
+					continue
 				}
+				if values[n] != other[m] && !(math.IsNaN(float64(values[n])) && math.IsNaN(float64(other[m]))) {
+					return false
+				}
+				found = true
 			}
 		}
 	}

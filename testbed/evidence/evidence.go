@@ -29,6 +29,7 @@ type documents struct {
 	outcomes map[string]*result.Outcome
 	proofs   map[*known]bool         // see proven
 	chance   map[*result.Judged]bool // differences that may be chance: see byChance
+	lacking  []string                // outcomes with claims for which further runs would be made
 	problems []error
 }
 
@@ -93,10 +94,13 @@ func (d *documents) results() {
 				d.problem("%s: the experiment has changed since; run `%s --keep docs/results`", file, o.Command)
 				continue
 			}
-			o.Scenario = exp.RunsHash(s)
+			o.Scenario, o.Looks = exp.RunsHash(s), exp.Looks(s)
 			o.Judge(s.Claims)
-			if n := exp.Lacking(s, o); n > 0 || o.Partial {
-				d.problem("%s: %d pairs of arm and point lack seeds that claims require; run `%s --earlier docs/results --keep docs/results` without --budget", file, n, o.Command)
+			if o.Partial {
+				d.problem("%s is partial; run `%s --earlier docs/results --keep docs/results` without --budget", file, o.Command)
+			}
+			if exp.Lacking(s, o) > 0 {
+				d.lacking = append(d.lacking, o.File())
 			}
 			var text, page bytes.Buffer
 			if err := errors.Join(o.WriteKept(&text), o.WriteMarkdown(&page)); err != nil {

@@ -44,7 +44,7 @@ const (
 
 // numbersOfPapers finds out which differences may be chance, by paper, with the rule of
 // Benjamini and Hochberg over all claims of less or more of its experiments at both
-// scales that were tested.
+// scales that were tested, or have the opposite effect without their premise.
 func (d *documents) numbersOfPapers() *numbers {
 	all := make(map[string][]*result.Judged)
 	for _, name := range exp.Names() {
@@ -59,7 +59,7 @@ func (d *documents) numbersOfPapers() *numbers {
 			}
 			for i := range o.Claims {
 				c := &o.Claims[i]
-				if key, _ := c.Claim.Relation(); key != "same" && !untested(c.Verdict) && !math.IsNaN(float64(c.P)) {
+				if key, _ := c.Claim.Relation(); key != "same" && (!c.Untested() || c.Contrary()) && !math.IsNaN(float64(c.P)) {
 					all[d.paperOf(name)] = append(all[d.paperOf(name)], c)
 				}
 			}
@@ -74,7 +74,7 @@ func (d *documents) numbersOfPapers() *numbers {
 			}
 		}
 		for _, c := range claims[found:] {
-			if c.Verdict == result.Holds || c.Answer() == result.Opposite {
+			if c.Verdict == result.Holds || c.Answer() == result.Opposite || c.Contrary() {
 				d.chance[c] = true
 			}
 		}
@@ -106,14 +106,17 @@ func (n *numbers) add(of string, o *result.Outcome, c *result.Judged) {
 		n.of[of] = append(n.of[of], at)
 	}
 	answer := c.Answer()
-	if n.d.chance[c] {
+	switch {
+	case n.d.chance[c] && c.Contrary():
+		answer = result.NotTested
+	case n.d.chance[c]:
 		answer = result.Inconclusive
 	}
 	at.readings = append(at.readings, reading{o, c, answer})
 }
 
 // answers has the answers from the best to the worst. Those that test nothing are last.
-var answers = []string{result.Reproduced, result.Smaller, result.Inconclusive, result.None, result.Opposite, result.Idle, result.NotTested}
+var answers = []string{result.Reproduced, result.Smaller, result.Inconclusive, result.None, result.Opposite, result.Idle, result.NotTested, result.Contrary}
 
 // rank orders readings from the best to the worst.
 func (r *reading) rank() int { return slices.Index(answers, r.answer) }
@@ -139,9 +142,9 @@ func (n *number) ends() (best, worst *reading) {
 			best = r
 		}
 		switch {
-		case worst == nil, untested(worst.answer) && !untested(r.answer):
+		case worst == nil, worst.c.Untested() && !r.c.Untested():
 			worst = r
-		case untested(r.answer) && !untested(worst.answer):
+		case r.c.Untested() && !worst.c.Untested():
 		case r.rank() > worst.rank() || r.rank() == worst.rank() && r.gain() < worst.gain():
 			worst = r
 		}
@@ -155,7 +158,7 @@ func (n *numbers) table(of string) string {
 	fmt.Fprintf(&b, `## Numbers of the paper
 
 A line for each number that the paper gives: the best and the worst of our readings of its figure, over scales, NICs, and what the paper leaves open. "reproduced" has at least half of the paper's effect, "smaller" less, "none" no effect with
-what the scheme acts on present, "opposite" one on the other side; "not tested" has nothing to act on, and in "idle" the program did nothing.
+what the scheme acts on present, "opposite" one on the other side. "Not tested" has nothing to act on; "not tested, opposite" has nothing to act on, and costs something all the same. In "idle" the program did nothing.
 
 | source | number | paper | best reading | worst reading |
 |---|---|---:|---|---|

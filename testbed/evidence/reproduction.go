@@ -91,7 +91,7 @@ const paperHead = `# %s: claims, and what came out here
 %s
 ## Claims
 
-| experiment | claim | paper | here | 95 %% interval | seeds | base runs | verdict | cause |
+| experiment | claim | paper | here | 95 %% interval | runs | base runs | verdict | cause |
 |---|---|---:|---:|---:|---:|---|---|---|
 `
 
@@ -134,11 +134,11 @@ func (d *documents) reproduction() {
 			}
 			var n tally
 			for i := range o.Claims {
-				n.add(o.Claims[i].Verdict)
+				n.add(&o.Claims[i])
 				numbers.add(of, o, &o.Claims[i])
-				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(o.Claims[i].Verdict)
+				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(&o.Claims[i])
 				switch why := d.writeClaim(claims[of], o, other, &o.Claims[i]); {
-				case !o.Claims[i].Claim.Paper.Given, untested(o.Claims[i].Verdict):
+				case !o.Claims[i].Claim.Paper.Given, o.Claims[i].Untested():
 				case o.Claims[i].Verdict == result.Holds && !isFigure(name):
 				case o.Claims[i].Verdict == result.Holds && strings.Contains(why, notKnown):
 					gains.unknown++
@@ -164,15 +164,15 @@ func (d *documents) reproduction() {
 	fmt.Fprint(&b, `# What the papers show, and what came out here
 
 An experiment has two scales, small and that of the paper. Its file explains what is smaller at the small scale, and how we interpret the paper where it
-gives no value. No parameter is tuned for a single figure. If our results refute a paper's claim, this page lists it as refuted.
+gives no value. No parameter is tuned for a single figure. If a paper's claim is not reproduced, this page says so; that is a statement about these runs, not about the authors' own measurement.
 
 ## By paper
 
-The numbers of claims that hold, are refuted, are open (inconclusive), and are not tested: their premise is absent, or the scheme did nothing (idle). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
-causes. "Refuted" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run. So a claim can hold although the effect is smaller than in the paper
+The numbers of claims that hold, are not reproduced, are open (inconclusive), and are not tested: their premise is absent, or the scheme did nothing (idle). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
+causes. "Not reproduced" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run. So a claim can hold although the effect is smaller than in the paper
 ([experiments.md](experiments.md#claims)).
 
-| paper | scale | with a number: hold | refuted | open | not tested | others: hold | refuted | open | not tested |
+| paper | scale | with a number: hold | not reproduced | open | not tested | others: hold | not reproduced | open | not tested |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 `)
 	for _, of := range papers {
@@ -188,10 +188,9 @@ causes. "Refuted" means that the interval lies on the other side of no effect, o
 	fmt.Fprint(&b, `
 ## Figures and tables
 
-The numbers of claims of each experiment that hold, are refuted, are open, and are not tested, at the two scales. Figures that one experiment repeats have the same numbers.
-All have the seeds that their claims require, or as many as their files allow.
+The numbers of claims of each experiment that hold, are not reproduced, are open, and are not tested, at the two scales. Figures that one experiment repeats have the same numbers.
 
-| paper, figure | small scale | hold | refuted | open | not tested | paper's scale | hold | refuted | open | not tested |
+| paper, figure | small scale | hold | not reproduced | open | not tested | paper's scale | hold | not reproduced | open | not tested |
 |---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|
 `)
 	run, full := 0, 0
@@ -230,6 +229,9 @@ All have the seeds that their claims require, or as many as their files allow.
 		scaled = strconv.Itoa(full)
 	}
 	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them run at the papers' scale, too. The others are on the pages that their lines link.\n", len(lines), run, scaled)
+	if len(d.lacking) > 0 {
+		fmt.Fprintf(&b, "\n%d outcomes have claims that further runs may decide: `pauseless exp run NAME --earlier docs/results` adds them, as many as the file allows.\n", len(d.lacking))
+	}
 	var pages []string
 	for _, of := range papers {
 		pages = append(pages, fmt.Sprintf("[%s](reproduction/%s.md)", of, strings.ToLower(of)))
@@ -238,13 +240,13 @@ All have the seeds that their claims require, or as many as their files allow.
 	fmt.Fprintf(&b, `
 ## Claims
 
-The page of a paper has its claims: %s. Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (paired by seed), and the verdict. The last
+The page of a paper has its claims: %s. Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (of paired runs), and the verdict. The last
 column has the cause if an experiment of the same traffic that differs in nothing else shows it at the same scale. The cause "not known", with what is known at the other scale or with other hosts, is for claims with an effect in the paper that do not
 hold here, or hold with an effect that is smaller by more than 10 points.
 "Base runs" are the PAUSE frames per run of the scheme after "than", and the share of its measured flows that were paused at least once; with how many runs of both were not in a steady state.
 A difference that may be chance, if of all that are called one at most 5 %% shall be so for each paper (Benjamini and Hochberg), has the remark "may be chance".
 If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
-Effects are changes relative to the scheme after "than". 0.0 %% is less than 0.05 %%, which is a difference if it is the same with every seed.
+Effects are changes relative to the scheme after "than". 0.0 %% is less than 0.05 %%, which is a difference if it is the same in every run.
 
 Of the claims with an effect in the paper that do not hold, an experiment shows the cause of %d. Open, with the paper's effect in the interval: %d. Without a known cause: %d.
 
@@ -258,8 +260,14 @@ points in the last column; an experiment shows the cause for %d of them.
 	}
 }
 
-// A headline is a claim of an experiment at the small scale, at a point.
-type headline struct{ experiment, text, point string }
+// A headline is a claim of an experiment, at a point: that less of a metric is with one arm
+// than with another.
+type headline struct{ experiment, metric, with, than, point string }
+
+// text returns the claim as a sentence.
+func (h headline) text() string {
+	return (&result.Claim{Less: h.metric, With: h.with, Than: h.than}).Sentence()
+}
 
 // headlines are the rows of README.md: of each scheme what its paper says first of it,
 // in the paper's experiment, and what came out where its premise is there, or with other
@@ -268,39 +276,39 @@ var headlines = []struct {
 	scheme        string
 	main, premise headline
 }{
-	{"RLB", headline{"rlb-fig12", "less p99 FCT with drill-rlb than with drill", "incast 4MB, nic go-back-n"},
-		headline{"rlb-paused", "less average slowdown with rlb-drill than with drill", "paused 2 of 8, nic go-back-n"}},
-	{"CLB", headline{"clb-fig9-mixed", "less average coflow completion time with clb than with conga", ""},
-		headline{"rlb-paused", "less average slowdown with clb than with conga", "paused 2 of 8, nic go-back-n"}},
-	{"PLB", headline{"plb-fig7-webserver", "less average FCT with plb than with conga", "load 0.8, nic go-back-n"},
-		headline{"rlb-paused", "less average slowdown with plb than with ecmp", "paused 2 of 8, nic go-back-n"}},
-	{"PCN", headline{"pcn-fig14-w1", "less average FCT with pcn than with dcqcn", ""},
-		headline{"pcn-fig14-websearch", "less average FCT with pcn than with dcqcn", ""}},
-	{"PB-FS", headline{"pbfs-fig5", "less p95 FCT of flows below 100 KB with dcqcn-pbfs than with dcqcn", ""},
-		headline{"pbfs-fig5-websearch", "less longest egress queue with dcqcn-pbfs than with dcqcn", ""}},
+	{"RLB", headline{"rlb-fig12", "p99_fct_us", "rlb-drill", "drill", "incast 4MB, nic go-back-n"},
+		headline{"rlb-paused", "avg_slowdown", "rlb-drill", "drill", "paused 2 of 8, nic go-back-n"}},
+	{"CLB", headline{"clb-fig9-mixed", "avg_cct_us", "clb", "conga", ""},
+		headline{"rlb-paused", "avg_slowdown", "clb", "conga", "paused 2 of 8, nic go-back-n"}},
+	{"PLB", headline{"plb-fig7-webserver", "avg_fct_us", "plb", "conga", "load 0.8, nic go-back-n"},
+		headline{"rlb-paused", "avg_slowdown", "plb", "ecmp", "paused 2 of 8, nic go-back-n"}},
+	{"PCN", headline{"pcn-fig14-w1", "avg_fct_us", "pcn", "dcqcn", ""},
+		headline{"pcn-fig14-websearch", "avg_fct_us", "pcn", "dcqcn", ""}},
+	{"PB-FS", headline{"pbfs-fig5", "short_p95_fct_us", "dcqcn-pbfs", "dcqcn", ""},
+		headline{"pbfs-fig5-websearch", "max_queue_bytes", "dcqcn-pbfs", "dcqcn", ""}},
 }
 
 const headlineMark = "<!-- headlines: made by make golden -->\n"
 
 // headline returns the claim of a headline; nil if there is none.
 func (d *documents) headline(h headline) *result.Judged {
-	c := claimOf(d.kept(h.experiment, scenario.Small), h.text, h.point)
+	c := claimOf(d.kept(h.experiment, scenario.Small), h.text(), h.point)
 	if c == nil {
-		d.problem("%s has no claim %q at %q", h.experiment, h.text, h.point)
+		d.problem("%s has no claim %q at %q", h.experiment, h.text(), h.point)
 	}
 	return c
 }
 
 // link returns a headline as text with a link to its outcome.
 func (h headline) link() string {
-	text := h.text
+	text := h.text()
 	if h.point != "" {
 		text += ", " + h.point
 	}
 	return fmt.Sprintf("[%s](docs/results/%s.md)", text, h.experiment)
 }
 
-// readme writes the table of headlines into README.md, refuted ones too.
+// readme writes the table of headlines into README.md, also of claims that are not reproduced.
 func (d *documents) readme() {
 	var b strings.Builder
 	b.WriteString("| | the paper's main claim | paper | here | verdict | where its premise is there, or with other traffic | here |\n|---|---|---:|---:|---|---|---:|\n")
@@ -313,7 +321,7 @@ func (d *documents) readme() {
 		if main.Claim.Paper.Given {
 			paper = share(result.Num(main.Claim.Paper.Change))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s (%s) | %s | %s | %s (%s) |\n", h.scheme, h.main.link(), paper, share(main.Effect), interval(main), main.Verdict, h.premise.link(), share(premise.Effect), interval(premise))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s (%s) | %s | %s | %s (%s) |\n", h.scheme, h.main.link(), paper, share(main.Effect), interval(main), d.kept(h.main.experiment, scenario.Small).Word(main.Verdict), h.premise.link(), share(premise.Effect), interval(premise))
 	}
 	parts := strings.Split(string(d.page("README.md")), headlineMark)
 	if len(parts) != 3 {
@@ -352,16 +360,13 @@ type tally struct {
 	holds, refuted, open, untested int
 }
 
-// untested reports whether a verdict says that a claim was not tested.
-func untested(verdict string) bool { return verdict == result.NotTested || verdict == result.Idle }
-
-func (n *tally) add(verdict string) {
+func (n *tally) add(c *result.Judged) {
 	switch {
-	case verdict == result.Holds:
+	case c.Verdict == result.Holds:
 		n.holds++
-	case verdict == result.Refuted:
+	case c.Verdict == result.Refuted:
 		n.refuted++
-	case untested(verdict):
+	case c.Untested():
 		n.untested++
 	default:
 		n.open++
@@ -377,10 +382,7 @@ func (d *documents) writeClaim(b *strings.Builder, o, paper *result.Outcome, c *
 	if c.Claim.Note != "" {
 		text += " (" + c.Claim.Note + ")"
 	}
-	verdict := c.Verdict
-	if c.Why != "" {
-		verdict += ": " + c.Why
-	}
+	verdict := o.Says(c)
 	if d.chance[c] {
 		verdict += byChance
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
@@ -59,5 +60,44 @@ func TestOfferedLoadsInWords(t *testing.T) {
 		"note: l2 to r3 needs 2.38 ms to carry these flows"
 	if lines := LoadLines(p, loads); len(lines) != 2 || lines[0] != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), want)
+	}
+}
+
+// An arm that has another name now is read from outcomes under the name that it had.
+func TestEarlierNamesOfArms(t *testing.T) {
+	parse := func(arm string) *scenario.Scenario {
+		s, err := scenario.ParseAt("e.yaml", []byte(`name: e
+network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}}
+traffic: [{incast: {degree: 2, size: 64KB, to: h1}}]
+arms:
+- {name: drill, profile: drill}
+- `+arm+`
+seeds: [1, 2]
+until: 1ms
+claims: [{less: avg_fct_us, with: drill-rlb, than: drill}]
+`), scenario.Paper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	was, is := parse("{name: drill-rlb, profile: rlb-drill}"), parse("{name: rlb-drill, was: drill-rlb, profile: rlb-drill}")
+	if RunsHash(was) == RunsHash(is) {
+		t.Fatal("the name of an arm is not part of the hash")
+	}
+	o := &result.Outcome{Scenario: RunsHash(was), Scale: scenario.Paper, Arms: []result.Arm{{Name: "drill"}, {Name: "drill-rlb"}},
+		Cells: []result.Cell{{Arm: "drill-rlb"}}, Runs: []result.RunNote{{Arm: "drill-rlb"}}, Links: []result.Link{{Arm: "drill-rlb"}},
+		Remarks: []string{"1 of 2 runs failed (drill-rlb, seed 1)"}, Claims: []result.Judged{{Claim: was.Claims[0]}}}
+	if err := Continues(is, o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Arms[1].Name != "rlb-drill" || o.Cells[0].Arm != "rlb-drill" || o.Runs[0].Arm != "rlb-drill" || o.Links[0].Arm != "rlb-drill" || o.Remarks[0] != "1 of 2 runs failed (rlb-drill, seed 1)" || o.Claims[0].Claim.With != "rlb-drill" {
+		t.Errorf("the outcome keeps the earlier name: %+v", o)
+	}
+	if is.Claims[0].With != "rlb-drill" {
+		t.Errorf("a claim with the earlier name is about %s", is.Claims[0].With)
+	}
+	if err := Continues(was, &result.Outcome{Scenario: RunsHash(is), Scale: scenario.Paper}); err == nil {
+		t.Error("an outcome of other names is taken without was")
 	}
 }

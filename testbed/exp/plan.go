@@ -167,7 +167,7 @@ func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *re
 	s := p.Scenario
 	o := &result.Outcome{
 		Experiment: s.Name, Summary: s.Summary, Source: s.Source, Scale: s.Scale, Command: p.Command, Scenario: RunsHash(s), Axes: s.Axes(),
-		Earlier: earlier, Looks: max(s.MaxSeeds, s.MaxSeedsOpen) > len(s.Seeds),
+		Earlier: earlier, Looks: Looks(s),
 	}
 	if s.Scale == scenario.Small {
 		o.Why = s.Small.Text("why")
@@ -209,6 +209,9 @@ func (p *Plan) rank(seed uint64) int {
 	}
 	return len(p.Scenario.Seeds)
 }
+
+// Looks reports whether claims are looked at several times, as seeds are added.
+func Looks(s *scenario.Scenario) bool { return max(s.MaxSeeds, s.MaxSeedsOpen) > len(s.Seeds) }
 
 // MoreSeeds returns the jobs with further seeds that claims need to be precise
 // enough, given the outcome so far: none if all are, or at the limit of seeds.

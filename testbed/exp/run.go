@@ -140,12 +140,18 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 }
 
 // Continues returns an error if the runs of an outcome are not those of a scenario, so
-// that no seeds can be added to it. Other claims, premises and seeds do not matter.
+// that no seeds can be added to it. Other claims, premises and seeds do not matter. Arms
+// of the outcome get the names that they have now.
 func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
-	if earlier.Scenario != RunsHash(s) && earlier.Scenario != sum(s.Text()) || earlier.Scale != s.Scale {
-		return fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", s.Name)
+	switch {
+	case earlier.Scale != s.Scale:
+	case earlier.Scenario == RunsHash(s), earlier.Scenario == sum(s.Text()):
+		return nil
+	case earlier.Scenario == sum(s.EarlierRuns()):
+		earlier.Rename(s.Was())
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the earlier outcome of %s is of another file or scale; run without it, and all runs are made", s.Name)
 }
 
 // RunsHash returns the hash of what the runs of a scenario follow from. Outcomes of

@@ -185,10 +185,10 @@ func counts(g *group) []Row {
 		}
 		return total
 	}
-	row("flows finished, all seeds", func(a armRuns) string {
+	row("flows finished, all runs", func(a armRuns) string {
 		return fmt.Sprintf("%.0f of %.0f", sum(a, func(s *result.Summary) float64 { return float64(s.Finished) }), sum(a, func(s *result.Summary) float64 { return float64(s.Flows) }))
 	})
-	row("lossless packets dropped, all seeds", func(a armRuns) string {
+	row("lossless packets dropped, all runs", func(a armRuns) string {
 		return amount(sum(a, func(s *result.Summary) float64 { return float64(s.Dropped) }))
 	})
 	var names []string
@@ -241,14 +241,14 @@ func sentence(name, other string, of func(metric string) (with, than []float64))
 	text := fmt.Sprintf("%s finishes flows %s than %s on average", name, words(both.Change.Value, "sooner", "later"), other)
 	m := undecided
 	if len(with) == 1 {
-		text += " (one seed: no interval, so no verdict)"
+		text += " (one run: no interval, so no verdict)"
 	} else {
 		m = mark(both, "less")
 		of := "change"
 		if both.Units() != nil {
 			of = "difference"
 		}
-		text += fmt.Sprintf(" (95 %% interval of the %s %s, %d seeds", of, interval(both, "µs"), len(with))
+		text += fmt.Sprintf(" (95 %% interval of the %s %s, %d runs", of, interval(both, "µs"), len(with))
 		if m == undecided {
 			text += ": undecided"
 		}

@@ -81,7 +81,7 @@ func curve(arm int, seeds [][]float64, places int) Curve {
 	return c
 }
 
-const bandText = " Bands go from the least to the most of the seeds, lines are their means."
+const bandText = " Bands go from the least to the most of the runs, lines are their means."
 
 // armShapes are the shapes of an arm's runs.
 type armShapes struct {

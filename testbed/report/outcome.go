@@ -32,7 +32,7 @@ func (p *Page) outcome(o *result.Outcome, shapes *Shapes) *Experiment {
 		x.Arms = append(x.Arms, p.arm(o.Arms[i].Name))
 	}
 	for i := range o.Claims {
-		x.Answers = append(x.Answers, verdict(&o.Claims[i]))
+		x.Answers = append(x.Answers, verdict(o, &o.Claims[i]))
 	}
 	x.Verdicts = verdicts(o)
 	var points [][]string

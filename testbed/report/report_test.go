@@ -58,8 +58,8 @@ func data(t *testing.T, page string) *Page {
 func TestReportSaysWhoWonAndDrawsIt(t *testing.T) {
 	page := write(t, "demo", run("drill", 1, 3), run("drill", 2, 4), run("drill", 3, 5), run("rlb-drill", 1, 2), run("rlb-drill", 2, 3), run("rlb-drill", 3, 3))
 	for _, want := range []string{
-		"rlb-drill finishes flows 33.3 % sooner than drill on average (95 % interval of the change", "3 seeds", "Slowdown by flow size",
-		"egress_&lt;qlen&gt;", "[2]=7", "1 that are all zero", "mean of 3 seeds", "l1 port 2 to h2",
+		"rlb-drill finishes flows 33.3 % sooner than drill on average (95 % interval of the change", "3 runs", "Slowdown by flow size",
+		"egress_&lt;qlen&gt;", "[2]=7", "1 that are all zero", "mean of 3 runs", "l1 port 2 to h2",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("page lacks %q", want)
@@ -158,7 +158,7 @@ func TestRunsWithFlowsLeftHaveNoCompletionTimes(t *testing.T) {
 	base := []*result.Run{run("drill", 1, 3), run("drill", 2, 3), run("drill", 3, 3), run("drill", 4, 3)}
 	page := write(t, "demo", append(base, whole, cut, stuck, partial)...)
 	for _, want := range []string{
-		"rlb-drill finishes flows 100.0 % later than drill on average (one seed: ",
+		"rlb-drill finishes flows 100.0 % later than drill on average (one run: ",
 		"rlb-drill, seed 2 was cut off by until", "rlb-drill, seed 3 has 4 flows that cannot proceed", "rlb-drill, seed 4 was stopped before its end",
 		">76.7<", // the mean of 30, 100 and 100 reroutes
 	} {
@@ -219,7 +219,7 @@ func TestOutcomeIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"less average FCT with rlb than with drill (load 0.4): holds; change −19.6 %", "5 seeds", "pauseless exp run loads", "▲", "average FCT by load"} {
+	for _, want := range []string{"average FCT: shorter with rlb than with drill (load 0.4): holds; change −19.6 %", "5 runs", "pauseless exp run loads", "▲", "average FCT by load"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("page lacks %q", want)
 		}
@@ -269,7 +269,7 @@ func TestClaimAndTableAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	const interval = "+635.5 to +851.5"
-	if got := verdict(&o.Claims[0]).Text; !strings.Contains(got, "holds; change +148700.0 %; difference "+interval+" (95 % interval, 2 seeds)") {
+	if got := verdict(o, &o.Claims[0]).Text; !strings.Contains(got, "holds; change +148700.0 %; difference "+interval+" (95 % interval, 2 runs)") {
 		t.Errorf("the claim is %q", got)
 	}
 	for _, row := range (&Page{}).outcome(o, nil).Tables[0].Rows {

@@ -57,24 +57,29 @@ func onScale(change float64) float64 {
 
 // verdictWords has the verb for one claim with a verdict, and for several.
 var verdictWords = map[string][2]string{
-	result.Holds: {"holds", "hold"}, result.Refuted: {"is not supported", "are not supported"}, result.Inconclusive: {"is undecided", "are undecided"},
+	result.Holds: {"holds", "hold"}, result.Inconclusive: {"is undecided", "are undecided"},
 	result.NotTested: {"is not tested", "are not tested"}, result.Idle: {"compares with a scheme that did nothing", "compare with a scheme that did nothing"},
 }
 
-func counted(n int, verdict string) string {
-	if n == 1 {
-		return "1 " + verdictWords[verdict][0]
+func counted(o *result.Outcome, n int, verdict string) string {
+	words, ok := verdictWords[verdict]
+	if !ok {
+		words = [2]string{"is " + o.Word(verdict), "are " + o.Word(verdict)}
 	}
-	return fmt.Sprintf("%d %s", n, verdictWords[verdict][1])
+	if n == 1 {
+		return "1 " + words[0]
+	}
+	return fmt.Sprintf("%d %s", n, words[1])
 }
 
 // countedAll lists the numbers of verdicts. Of the last two kinds it lists those that
 // there are.
-func countedAll(n map[string]int) string {
+func countedAll(o *result.Outcome) string {
+	n := o.Count()
 	var parts []string
 	for _, of := range result.Verdicts {
 		if n[of] > 0 || of != result.NotTested && of != result.Idle {
-			parts = append(parts, counted(n[of], of))
+			parts = append(parts, counted(o, n[of], of))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -111,7 +116,7 @@ func verdicts(o *result.Outcome) *Verdicts {
 		counts[j.Text][j.Verdict]++
 		row := &v.Rows[k]
 		e, lo, hi := float64(j.Effect), float64(j.Low), float64(j.High)
-		m := Mark{Y: float64(len(row.Marks))*markHeight + 7, Class: map[string]string{result.Holds: better, result.Refuted: worse, result.Inconclusive: undecided, result.NotTested: undecided, result.Idle: undecided}[j.Verdict], Text: verdict(j).Text}
+		m := Mark{Y: float64(len(row.Marks))*markHeight + 7, Class: map[string]string{result.Holds: better, result.Refuted: worse, result.Inconclusive: undecided, result.NotTested: undecided, result.Idle: undecided}[j.Verdict], Text: verdict(o, j).Text}
 		switch {
 		case j.Difference != nil: // off the scale of changes: an arrow
 			x := onScale(math.Copysign(scaleTo, float64(j.Difference.Value)))
@@ -131,12 +136,12 @@ func verdicts(o *result.Outcome) *Verdicts {
 		var parts []string
 		for _, of := range result.Verdicts {
 			if n := counts[row.Text][of]; n > 0 {
-				parts = append(parts, counted(n, of))
+				parts = append(parts, counted(o, n, of))
 			}
 		}
 		row.Count = strings.Join(parts, ", ")
 	}
-	v.Lead = fmt.Sprintf("Of %d verdicts on %d claims %s.", len(o.Claims), len(claims), countedAll(o.Count()))
+	v.Lead = fmt.Sprintf("Of %d verdicts on %d claims %s.", len(o.Claims), len(claims), countedAll(o))
 	return v
 }
 
@@ -144,12 +149,12 @@ func verdicts(o *result.Outcome) *Verdicts {
 func minus(text string) string { return strings.ReplaceAll(text, "-", "−") }
 
 // verdict describes the outcome of a claim in a sentence.
-func verdict(j *result.Judged) Answer {
+func verdict(o *result.Outcome, j *result.Judged) Answer {
 	text := j.Text
 	if j.Point != "" {
 		text += " (" + j.Point + ")"
 	}
-	text += ": " + j.Verdict
+	text += ": " + o.Word(j.Verdict)
 	if j.Why != "" {
 		text += ", " + j.Why
 	}
@@ -159,9 +164,9 @@ func verdict(j *result.Judged) Answer {
 	}
 	switch {
 	case j.Difference != nil:
-		text += fmt.Sprintf("; difference %s (95 %% interval, %d seeds)", minus(j.Difference.Text(j.Unit())), j.Seeds)
+		text += fmt.Sprintf("; difference %s (95 %% interval, %d runs)", minus(j.Difference.Text(j.Unit())), j.Seeds)
 	case !math.IsInf(hi-lo, 0) && !math.IsNaN(hi-lo):
-		text += fmt.Sprintf(" (95 %% interval %s, %d seeds)", result.IntervalText(lo, hi, percent), j.Seeds)
+		text += fmt.Sprintf(" (95 %% interval %s, %d runs)", result.IntervalText(lo, hi, percent), j.Seeds)
 	}
 	if !j.Claim.Paper.IsZero() {
 		text += "; the paper says " + minus(j.Claim.Paper.String())

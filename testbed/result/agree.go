@@ -136,7 +136,7 @@ func share(low, high float64) string {
 // Write writes the comparison as Markdown tables.
 func (a *Agreement) Write(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| mean of the seeds | arm | real switches | fabric | difference | 95 % interval | agrees within |\n|---|---|---:|---:|---:|---:|---|\n")
+	b.WriteString("| mean of the runs | arm | real switches | fabric | difference | 95 % interval | agrees within |\n|---|---|---:|---:|---:|---:|---|\n")
 	for i := range a.Real.Cells {
 		c := &a.Real.Cells[i]
 		v := a.Virtual.cell(c.Arm, c.Point)
@@ -180,7 +180,7 @@ func (a *Agreement) Write(w io.Writer) error {
 		if float64(x.Effect)*float64(y.Effect) < 0 {
 			same = "**no**"
 		}
-		fmt.Fprintf(&b, "| %s | %+.1f %% | %s | %s | %+.1f %% | %s | %s |\n", x.Text, 100*float64(x.Effect), bounds(x), x.Verdict, 100*float64(y.Effect), y.Verdict, same)
+		fmt.Fprintf(&b, "| %s | %+.1f %% | %s | %s | %+.1f %% | %s | %s |\n", x.Text, 100*float64(x.Effect), bounds(x), a.Real.Word(x.Verdict), 100*float64(y.Effect), a.Virtual.Word(y.Verdict), same)
 	}
 	if len(a.Registers) > 0 {
 		b.WriteString("\n| register, all switches | arm | at | real switches | fabric |\n|---|---|---:|---:|---:|\n")

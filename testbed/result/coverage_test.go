@@ -65,3 +65,44 @@ func TestIntervalsCover(t *testing.T) {
 		}
 	}
 }
+
+// That an effect is too small to count, or that two arms are the same, is said wrongly of at
+// most 5 % of simulated experiments in which the true change is just the margin.
+func TestTooSmallToCount(t *testing.T) {
+	const rounds, most = 400, 16
+	for _, c := range []struct {
+		claim  Claim
+		change float64
+		said   string
+	}{
+		{Claim{Less: "p99_fct_us"}, -0.1, Refuted},
+		{Claim{Same: "p99_fct_us"}, -0.1, Holds},
+		{Claim{Same: "p99_fct_us"}, 0.1, Holds},
+	} {
+		for _, spread := range []float64{0.05, 0.1, 0.2} {
+			rng := rand.New(rand.NewPCG(9, 11))
+			wrong := 0
+			for range rounds {
+				var a, b []float64
+				for n := 3; ; n = min(n+n/2+1, most) {
+					for len(a) < n {
+						a, b = append(a, (1+c.change)*(1+spread*rng.NormFloat64())), append(b, 1+spread*rng.NormFloat64())
+					}
+					j := (&Outcome{Looks: true}).verdict(&c.claim, "p99_fct_us", a, b, 0.05, nil, "")
+					if !j.Precise && n < most {
+						continue
+					}
+					if j.Verdict == c.said {
+						wrong++
+					}
+					break
+				}
+			}
+			if share := 100 * float64(wrong) / rounds; share > 5 {
+				t.Errorf("%+v, change %g, spread %g: %.1f %% %s, want at most 5", c.claim, c.change, spread, share, c.said)
+			} else {
+				t.Logf("%+v, change %g, spread %g: %.1f %% %s", c.claim, c.change, spread, share, c.said)
+			}
+		}
+	}
+}

@@ -47,7 +47,7 @@ func TestLinksOfAnOutcome(t *testing.T) {
 	if len(o.Links) != 2 || o.Links[0].Node != "l1" || o.Links[0].PausedUS != 40 || o.Links[0].Half == 0 || o.Links[1].PausedUS != 3 || o.Links[1].Arm != "than" {
 		t.Errorf("links %+v; want l1 to s1 with 40 us and h1 to l1 with 3 us, of the arm than", o.Links)
 	}
-	if j := o.Claims[0]; j.Value != 0 || j.Other != 40 || j.Text != "less paused time from l1 to s1 with with than with than" {
+	if j := o.Claims[0]; j.Value != 0 || j.Other != 40 || j.Text != "paused time from l1 to s1: shorter with with than with than" {
 		t.Errorf("a claim about a link: %+v", j)
 	}
 	if j := o.Claims[1]; j.Verdict != Holds {

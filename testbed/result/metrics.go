@@ -61,7 +61,7 @@ func (s *Steady) OK() bool { return math.Abs(s.Z) < 3 }
 // A Metric describes a number by which runs are compared.
 type Metric struct {
 	Name  string `json:"name"`
-	Title string `json:"title"` // in a sentence: "fewer …"
+	Title string `json:"title"` // in a sentence: "…: fewer with"
 	Unit  string `json:"unit,omitempty"`
 	// Better is less or more; empty if neither is better.
 	Better string `json:"better,omitempty"`
@@ -91,8 +91,8 @@ var standard = func() (all []Metric) {
 		add(Metric{Name: q.name + "_slowdown", Title: q.title + " slowdown", Better: "less", parts: true, sizes: true})
 	}
 	for _, m := range []Metric{
-		{Name: "completion_us", Title: "time until the last judged flow has ended", Unit: "us", Better: "less", parts: true},
-		{Name: "incast_last_us", Title: "last flow of an incast or burst", Unit: "us", Better: "less", parts: true},
+		{Name: "completion_us", Title: "end of the last judged flow", Unit: "us", Better: "less", parts: true},
+		{Name: "incast_last_us", Title: "end of the last flow of an incast or burst", Unit: "us", Better: "less", parts: true},
 		{Name: "avg_cct_us", Title: "average coflow completion time", Unit: "us", Better: "less"},
 		{Name: "p99_cct_us", Title: "p99 coflow completion time", Unit: "us", Better: "less"},
 		{Name: "avg_collective_us", Title: "average time of a collective", Unit: "us", Better: "less"},
@@ -126,12 +126,12 @@ var standard = func() (all []Metric) {
 		{Name: "resent_selective", Title: "selective retransmissions", Unit: "packets", Better: "less", parts: true},
 		{Name: "timeouts", Title: "timeouts of senders", Better: "less"},
 		{Name: "goodput_gbps", Title: "goodput", Unit: "Gb/s", Better: "more", parts: true},
-		{Name: "goodput_share", Title: "goodput over the receivers' links", Better: "more", parts: true},
+		{Name: "goodput_share", Title: "goodput as a share of the receivers' links", Better: "more", parts: true},
 		{Name: "jain", Title: "Jain index", Better: "more", parts: true},
 		{Name: "max_queue_bytes", Title: "longest egress queue", Unit: "bytes", Better: "less"},
 		{Name: "avg_queue_bytes", Title: "average of the queues that are sampled", Unit: "bytes", Better: "less"},
-		{Name: "deadlocked", Title: "deadlock", Better: "less"},
-		{Name: "deadlock_us", Title: "time of the deadlock", Unit: "us", Better: "more"},
+		{Name: "deadlocked", Title: "deadlocks", Better: "less"},
+		{Name: "deadlock_us", Title: "start of the deadlock", Unit: "us", Better: "more"},
 		{Name: "cnps", Title: "CNPs"},
 		{Name: "dropped", Title: "lossless packets dropped", Better: "less"},
 		{Name: "trimmed", Title: "packets that switches trimmed", Better: "less"},

@@ -5,7 +5,6 @@ package result
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -161,10 +160,10 @@ type RunNote struct {
 	Earlier bool `json:"-"`
 }
 
-// Verdicts.
+// Verdicts, as files have them. Word returns them as documents print them.
 const (
 	Holds        = "holds"
-	Refuted      = "refuted"
+	Refuted      = "refuted" // printed as not reproduced or not supported
 	Inconclusive = "inconclusive"
 	NotTested    = "not tested" // the claim's premise is absent
 	Idle         = "idle"       // the scheme did nothing
@@ -196,8 +195,32 @@ type Judged struct {
 	// Precise reports whether the interval is as narrow as the claim requires.
 	Precise bool `json:"precise"`
 
-	cells [][2]int // indices of the compared cells, with and than; -1: a number
-	open  bool     // whether one look has no verdict, so that further seeds are worth more
+	cells  [][2]int // indices of the compared cells, with and than; -1: a number
+	others [][2]int // those at the other points of a claim about the best
+	// contrary: see Contrary.
+	contrary bool
+	open     bool // whether one look has no verdict, so that further seeds are worth more
+}
+
+// Word returns a verdict of the outcome as documents print it. The claim of an experiment
+// with a source is that of named authors, whose own measurement nothing here refutes: it is
+// reproduced, or not. One of a user is supported, or not.
+func (o *Outcome) Word(verdict string) string {
+	switch {
+	case verdict != Refuted:
+		return verdict
+	case o.Source != "":
+		return "not reproduced"
+	}
+	return "not supported"
+}
+
+// Says returns the verdict on a claim of the outcome with its reason.
+func (o *Outcome) Says(j *Judged) string {
+	if j.Why == "" {
+		return o.Word(j.Verdict)
+	}
+	return o.Word(j.Verdict) + ": " + j.Why
 }
 
 // needsAllFlows reports whether a metric is wrong if some flows have not finished.
@@ -291,6 +314,38 @@ func (o *Outcome) Again() []RunNote {
 	return runs
 }
 
+// Rename gives arms other names, by those that they have.
+func (o *Outcome) Rename(names map[string]string) {
+	rename := func(name *string) {
+		if n, ok := names[*name]; ok {
+			*name = n
+		}
+	}
+	for i := range o.Arms {
+		rename(&o.Arms[i].Name)
+	}
+	for i := range o.Cells {
+		rename(&o.Cells[i].Arm)
+	}
+	for i := range o.Links {
+		rename(&o.Links[i].Arm)
+	}
+	for i := range o.Runs {
+		rename(&o.Runs[i].Arm)
+	}
+	for i := range o.Claims {
+		j := &o.Claims[i]
+		rename(&j.Claim.With)
+		rename(&j.Claim.Than)
+		j.Text = j.Claim.Sentence()
+	}
+	for i := range o.Remarks {
+		for was, is := range names {
+			o.Remarks[i] = strings.ReplaceAll(o.Remarks[i], "("+was+",", "("+is+",")
+		}
+	}
+}
+
 func (o *Outcome) cell(arm string, point []string) *Cell {
 	if i := o.cellIndex(arm, point); i >= 0 {
 		return &o.Cells[i]
@@ -342,12 +397,12 @@ func (o *Outcome) judge(c *Claim) {
 		points = append(points, o.PointText(with.Point))
 	}
 	if len(pairs) == 0 {
-		o.Claims = append(o.Claims, Judged{Claim: *c, Text: c.text(), Verdict: Inconclusive, open: true, P: Num(math.NaN()), Why: "no runs at its points, or not at this scale", Effect: Num(math.NaN()), Low: Num(math.NaN()), High: Num(math.NaN()), Value: Num(math.NaN()), Other: Num(math.NaN())})
+		o.Claims = append(o.Claims, Judged{Claim: *c, Text: c.Sentence(), Verdict: Inconclusive, open: true, P: Num(math.NaN()), Why: "no runs at its points, or not at this scale", Effect: Num(math.NaN()), Low: Num(math.NaN()), High: Num(math.NaN()), Value: Num(math.NaN()), Other: Num(math.NaN())})
 		return
 	}
 	if c.Over == "mean" {
 		a, b := o.meanOver(pairs, metric)
-		o.Claims = append(o.Claims, o.verdict(c, metric, a, b, 0.05, pairs, "mean of "+strings.Join(points, "; ")))
+		o.Claims = append(o.Claims, o.verdict(c, metric, a, b, 0.05, pairs, o.meanText(pairs)))
 		return
 	}
 	p := 0.05
@@ -360,17 +415,36 @@ func (o *Outcome) judge(c *Claim) {
 		all = append(all, o.verdict(c, metric, a, b, p, pairs[i:i+1], points[i]))
 	}
 	if c.Over == "best" {
-		best := 0
-		key, _ := c.Relation()
-		for i := range all {
-			if better := all[i].Effect < all[best].Effect; better == (key == "less") && all[i].Effect != all[best].Effect {
-				best = i
-			}
-		}
-		all[best].Point += fmt.Sprintf(" (best of %d points)", len(pairs))
-		all = all[best : best+1]
+		all = []Judged{upTo(c, all)}
 	}
 	o.Claims = append(o.Claims, all...)
+}
+
+// upTo returns the verdict on a claim of an effect "up to" so much, from those at all
+// points: that of the point with the largest effect, of points at which the claim was
+// tested if there are any. It is not refuted as long as one of the points is open.
+func upTo(c *Claim, all []Judged) Judged {
+	key, _ := c.Relation()
+	best := 0
+	for i := range all {
+		x, y := &all[i], &all[best]
+		tested, was := !x.Untested(), !y.Untested()
+		if tested && !was || tested == was && (x.Effect < y.Effect) == (key == "less") && x.Effect != y.Effect {
+			best = i
+		}
+	}
+	j := all[best]
+	j.Point += fmt.Sprintf(" (best of %d points)", len(all))
+	for i := range all {
+		j.Precise = j.Precise && all[i].Precise
+		if all[i].Verdict == Inconclusive && j.Verdict == Refuted {
+			j.Verdict, j.Why, j.open = Inconclusive, "another point is open: "+all[i].Point, true
+		}
+		if i != best {
+			j.others = append(j.others, all[i].cells...)
+		}
+	}
+	return j
 }
 
 // at reports whether a point has the values that a claim names.
@@ -401,6 +475,34 @@ func (o *Outcome) PointText(point []string) string {
 		parts = append(parts, o.Axes[i].Name+" "+v)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// meanText returns the points of cells whose mean is compared: "mean over flows 5, 15, 30
+// (reading 400ns)".
+func (o *Outcome) meanText(pairs [][2]int) string {
+	var over, fixed []string
+	for i, a := range o.Axes {
+		var values []string
+		for _, pair := range pairs {
+			if v := o.Cells[pair[0]].Point[i]; !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		text := a.Name + " " + strings.Join(values, ", ")
+		if len(values) > 1 {
+			over = append(over, text)
+		} else {
+			fixed = append(fixed, text)
+		}
+	}
+	switch text := strings.Join(over, "; "); {
+	case len(over) == 0:
+		return strings.Join(fixed, ", ")
+	case len(fixed) == 0:
+		return "mean over " + text
+	default:
+		return "mean over " + text + " (" + strings.Join(fixed, ", ") + ")"
+	}
 }
 
 // meanOver returns, for each seed that all cells have, the means over several
@@ -450,27 +552,31 @@ func (c *Cell) value(metric string, seed uint64) (v float64, ok bool) {
 const stopError = 0.2
 
 // verdict decides a claim by paired values, with intervals of error probability p at the
-// time when no seeds are added any more. Whether that time has come, and whether an
-// effect is too small to count, is decided by those of one look.
+// time when no seeds are added any more: when the claim has a verdict, and its interval of
+// one look is narrow or clear.
 func (o *Outcome) verdict(c *Claim, metric string, a, b []float64, p float64, cells [][2]int, point string) Judged {
-	look := o.look(c, metric, a, b, p, cells, point)
-	if !o.Looks {
-		look.open = look.Verdict == Inconclusive
-		o.untested(&look)
-		return look
+	j := o.look(c, metric, a, b, p, cells, point)
+	if precise := j.Precise; o.Looks {
+		p *= stopError
+		j = o.look(c, metric, a, b, p, cells, point)
+		j.Precise = precise
 	}
-	j := o.look(c, metric, a, b, p*stopError, cells, point)
-	j.Precise, j.open = look.Precise, look.Verdict == Inconclusive
-	if key, _ := c.Relation(); j.Verdict == Inconclusive && (key == "same" || look.Verdict == Refuted && !look.opposite()) && look.Verdict != Inconclusive {
-		j.Verdict, j.Why = look.Verdict, strings.TrimPrefix(look.Why+" (by the interval of one look)", " ")
+	// That an effect is too small to count is a one-sided test, and that two arms are the
+	// same is two of them (TOST): each has the error probability p with this interval.
+	if key, _ := c.Relation(); o.Looks && j.Verdict == Inconclusive {
+		if side := o.look(c, metric, a, b, 2*p, cells, point); key == "same" && side.Verdict == Holds || key != "same" && side.Verdict == Refuted && !side.opposite() {
+			j.Verdict, j.Why = side.Verdict, strings.TrimPrefix(side.Why+", one-sided", ", ")
+		}
 	}
+	j.open = j.Verdict == Inconclusive
+	j.Precise = j.Precise && !j.open
 	o.untested(&j)
 	return j
 }
 
 // look decides a claim as if its seeds had been chosen before the first run.
 func (o *Outcome) look(c *Claim, metric string, a, b []float64, p float64, cells [][2]int, point string) Judged {
-	j := Judged{Claim: *c, Text: c.text(), Point: point, Seeds: len(a), cells: cells, Verdict: Inconclusive}
+	j := Judged{Claim: *c, Text: c.Sentence(), Point: point, Seeds: len(a), cells: cells, Verdict: Inconclusive}
 	key, _ := c.Relation()
 	number, isNumber := c.Number()
 	if isNumber {
@@ -513,9 +619,9 @@ func (o *Outcome) look(c *Claim, metric string, a, b []float64, p float64, cells
 	case missing > 0:
 		j.Why = fmt.Sprintf("%d of its runs did not finish", missing)
 	case len(a) < 2:
-		j.Why = fmt.Sprintf("%d seeds; an interval needs two", len(a))
+		j.Why = fmt.Sprintf("%d runs; an interval needs two", len(a))
 		if len(a) == 1 {
-			j.Why = "one seed; an interval needs two"
+			j.Why = "one run; an interval needs two"
 		}
 	case none && some > 0:
 		j.Verdict, j.Why = Refuted, fmt.Sprintf("some in %d of %d runs", some, len(a))
@@ -541,19 +647,19 @@ func (o *Outcome) look(c *Claim, metric string, a, b []float64, p float64, cells
 	case counts && gain < 1:
 		j.Verdict, j.Why = Refuted, "no gain of one a run"
 	case math.IsInf(lo, 0):
-		j.Why = "too few seeds to tell the base from zero"
+		j.Why = "too few runs to tell the base from zero"
 	default:
 		j.Why = "the interval has both signs"
 	}
 	if len(a) > 1 && variance(a) == 0 && difference.Half() == 0 && j.Why == "" {
-		j.Why = "deterministic: all seeds give the same, so there is no interval"
+		j.Why = "deterministic: all runs give the same, so there is no interval"
 	}
 	j.P = Num(min(1, pairedP(a, b)*0.05/p)) // for all looks and, of the best of several points, for all points
 	if open := len(a) > 1 && !isNumber && o.missing(cells, metric) == 0 && j.Verdict == Inconclusive; open {
 		if m := medians(a, b, signError); key == "same" && m.Change.beside(within) || key != "same" && m.Sign() != 0 {
 			m = medians(a, b, p)
 			j.compared(m)
-			j.Verdict, j.Why = Refuted, "by the median of the seeds"
+			j.Verdict, j.Why = Refuted, "by the median of the runs"
 			if key == "same" && math.Abs(m.Change.Value) <= within || key != "same" && m.Sign() < 0 == (key == "less") {
 				j.Verdict = Holds
 			}
@@ -634,9 +740,14 @@ func (o *Outcome) Wanting(most, open int) map[int]int {
 	return want
 }
 
-// Cells returns the indices of the cells that a claim compares.
+// Pairs returns the indices of the cells that decide the claim, with and than; -1 is a
+// number.
+func (j *Judged) Pairs() [][2]int { return j.cells }
+
+// Cells returns the indices of the cells that a claim compares, of one about the best
+// point at all points.
 func (j *Judged) Cells() (cells []int) {
-	for _, pair := range j.cells {
+	for _, pair := range slices.Concat(j.cells, j.others) {
 		for _, i := range pair {
 			if i >= 0 {
 				cells = append(cells, i)
@@ -677,35 +788,8 @@ func isCount(metric string) bool {
 	return counted[base] || base == "overflowed" || base == "dropped"
 }
 
-// counted are metrics that take "fewer" in a sentence, not "less".
+// counted are metrics that count events of a run.
 var counted = map[string]bool{"stalled_flows": true, "pause_frames": true, "out_of_order": true, "resent": true, "timeouts": true, "cnps": true}
-
-// text returns the claim as a sentence.
-func (c *Claim) text() string {
-	key, name := c.Relation()
-	title := name
-	if m, ok := MetricOf(name); ok {
-		title = m.Title
-	}
-	at := ""
-	for _, axis := range slices.Sorted(maps.Keys(c.ThanAt)) {
-		at += fmt.Sprintf(" at %s %s", axis, c.ThanAt[axis])
-	}
-	if key == "less" && counted[name] {
-		key = "fewer"
-	}
-	switch _, isNumber := c.Number(); {
-	case key == "same" && isNumber:
-		return fmt.Sprintf("%s is %s with %s", title, c.Than, c.With)
-	case isNumber && key == "fewer":
-		return fmt.Sprintf("fewer %s than %s with %s", title, c.Than, c.With)
-	case isNumber:
-		return fmt.Sprintf("%s is %s than %s with %s", title, key, c.Than, c.With)
-	case key == "same":
-		return fmt.Sprintf("same %s with %s as with %s%s", title, c.With, c.Than, at)
-	}
-	return fmt.Sprintf("%s %s with %s than with %s%s", key, title, c.With, c.Than, at)
-}
 
 // remark adds remarks on runs that failed, were cut off, or were not steady, and
 // on seeds that do not differ.
@@ -742,7 +826,7 @@ func (o *Outcome) remark() {
 			}
 		}
 		if same {
-			o.Remarks = append(o.Remarks, fmt.Sprintf("%s: all seeds give the same run; the intervals say nothing about chance", strings.Join(append([]string{c.Arm}, c.Point...), ", ")))
+			o.Remarks = append(o.Remarks, fmt.Sprintf("%s: all runs are the same; the intervals say nothing about chance", strings.Join(append([]string{c.Arm}, c.Point...), ", ")))
 			break
 		}
 	}

@@ -135,7 +135,11 @@ func (o *Outcome) untested(j *Judged) {
 	switch {
 	case j.Seeds == 0:
 	case j.Premise != nil && !j.Premise.Present && !(j.Premise.Metric == metric && j.opposite()):
+		j.contrary = j.opposite()
 		j.Verdict, j.Why, j.Precise = NotTested, j.Premise.absent(&j.Claim), true
+		if j.contrary {
+			j.Why = "the effect is the opposite, and " + j.Why
+		}
 	case key != "same" && o.idle(j.cells):
 		j.Verdict, j.Why, j.Precise = Idle, "the program did nothing: no reroute, no recirculation, no postcard", true
 	}
@@ -176,14 +180,15 @@ func (o *Outcome) Circumstances(j *Judged) (c Circumstances) {
 
 // Answers to a number that a paper states.
 const (
-	Reproduced = "reproduced" // at least half of the paper's effect
-	Smaller    = "smaller"    // on the paper's side, less than half of its effect
-	None       = "none"       // no effect, or none of half of the paper's size
-	Opposite   = "opposite"   // on the other side
+	Contrary   = "not tested, opposite" // the premise is absent, and the effect on the other side all the same
+	Reproduced = "reproduced"           // at least half of the paper's effect
+	Smaller    = "smaller"              // on the paper's side, less than half of its effect
+	None       = "none"                 // no effect, or none of half of the paper's size
+	Opposite   = "opposite"             // on the other side
 )
 
 // Answer returns what came of the paper's number: Reproduced, Smaller, None, Opposite,
-// NotTested, Idle, or Inconclusive. It is "" if the claim has no number of a paper.
+// NotTested, Contrary, Idle, or Inconclusive. It is "" if the claim has no number of a paper.
 func (j *Judged) Answer() string {
 	if j.Claim.Paper.IsZero() {
 		return ""
@@ -195,6 +200,8 @@ func (j *Judged) Answer() string {
 		return Smaller
 	case j.Verdict == Holds:
 		return Reproduced
+	case j.contrary:
+		return Contrary
 	case j.Verdict != Refuted:
 		return j.Verdict
 	case j.opposite():
@@ -202,6 +209,15 @@ func (j *Judged) Answer() string {
 	}
 	return None
 }
+
+// Untested reports whether the claim was not tested: its premise is absent, or the scheme
+// did nothing.
+func (j *Judged) Untested() bool { return j.Verdict == NotTested || j.Verdict == Idle }
+
+// Contrary reports whether the premise of the claim is absent and the interval lies on the
+// other side of no effect all the same: the scheme costs something where it has nothing to
+// act on.
+func (j *Judged) Contrary() bool { return j.contrary }
 
 // opposite reports whether the interval lies on the other side of no effect than the
 // claim.

@@ -61,6 +61,23 @@ func TestPremises(t *testing.T) {
 	}
 }
 
+// A scheme that costs something where its premise is absent is not hidden behind "not
+// tested".
+func TestHarmWithoutPremise(t *testing.T) {
+	o := &Outcome{Arms: []Arm{{Name: "clb"}, {Name: "conga"}}}
+	var runs []RunNote
+	for arm, values := range map[string][]float64{"clb": {130, 128, 133, 131}, "conga": {100, 103, 97, 99}} {
+		for seed, cct := range values {
+			runs = append(runs, RunNote{Arm: arm, Seed: uint64(seed), State: Done, Metrics: map[string]float64{"avg_cct_us": cct, "stalled_ratio": 0}})
+		}
+	}
+	o.Fill(runs, []Claim{{Less: "avg_cct_us", With: "clb", Than: "conga", Paper: Effect{-0.39, true}, Premise: Premise{More: "stalled_ratio", Than: 0.01}}})
+	j := &o.Claims[0]
+	if j.Verdict != NotTested || !j.Contrary() || j.Answer() != Contrary || !strings.HasPrefix(j.Why, "the effect is the opposite, and the premise is absent") {
+		t.Errorf("%s (%s), answer %s", j.Verdict, j.Why, j.Answer())
+	}
+}
+
 func TestAnswersToAPapersNumber(t *testing.T) {
 	for _, c := range []struct {
 		verdict           string

@@ -75,7 +75,7 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 	if len(o.Axes) == 0 {
 		lines := [][]string{append([]string{"mean"}, arms...)}
 		if o.uneven() {
-			lines = append(lines, o.seeds(arms, nil, "seeds"))
+			lines = append(lines, o.seeds(arms, nil, "runs"))
 		}
 		for _, m := range o.Shown(all) {
 			line := []string{m.heading()}
@@ -93,7 +93,7 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 		}
 	}
 	if o.uneven() {
-		lines := [][]string{append([]string{"seeds"}, arms...)}
+		lines := [][]string{append([]string{"runs"}, arms...)}
 		for _, p := range points {
 			lines = append(lines, o.seeds(arms, p, o.PointText(p)))
 		}
@@ -113,13 +113,13 @@ func (o *Outcome) tables(all bool) (tables [][][]string) {
 	return o.withLinks(tables)
 }
 
-// uneven reports whether cells have different numbers of seeds, so that their
+// uneven reports whether cells have different numbers of runs, so that their
 // means are of different traffic. Verdicts use only the seeds of both sides.
 func (o *Outcome) uneven() bool {
 	return slices.ContainsFunc(o.Cells, func(c Cell) bool { return len(c.Seeds) != len(o.Cells[0].Seeds) })
 }
 
-// seeds returns a row with the number of seeds of each arm at a point.
+// seeds returns a row with the number of runs of each arm at a point.
 func (o *Outcome) seeds(arms, point []string, head string) []string {
 	line := []string{head}
 	for _, a := range arms {
@@ -164,7 +164,7 @@ func (c *Cell) text(metric string) string {
 
 // verdicts returns the claims as a table.
 func (o *Outcome) verdicts() [][]string {
-	head := []string{"claim", "with", "than", "change", "95 % interval", "paper", "seeds", "verdict"}
+	head := []string{"claim", "with", "than", "change", "95 % interval", "paper", "runs", "verdict"}
 	if len(o.Axes) > 0 {
 		head = slices.Insert(head, 1, "at")
 	}
@@ -181,11 +181,7 @@ func (o *Outcome) verdicts() [][]string {
 		case !math.IsInf(float64(j.Low), 0) && !math.IsNaN(float64(j.Low)):
 			interval = strings.Replace(IntervalText(float64(j.Low), float64(j.High), changeText), " % to ", " to ", 1)
 		}
-		verdict := j.Verdict
-		if j.Why != "" {
-			verdict += ": " + j.Why
-		}
-		line := []string{j.Text, numberOf(j.Value), numberOf(j.Other), change, interval, j.Claim.Paper.String(), fmt.Sprint(j.Seeds), verdict}
+		line := []string{j.Text, numberOf(j.Value), numberOf(j.Other), change, interval, j.Claim.Paper.String(), fmt.Sprint(j.Seeds), o.Says(j)}
 		if len(o.Axes) > 0 {
 			line = slices.Insert(line, 1, j.Point)
 		}

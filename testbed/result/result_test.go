@@ -55,9 +55,9 @@ func TestColumnsOfSeeds(t *testing.T) {
 	}
 	for want, runs := range map[string][]*Run{
 		"drill, seed 1 drill, seed 2 rlb (partial)": {run("drill", 1, false), run("drill", 2, false), run("rlb", 1, true)},
-		"drill rlb":                           {run("drill", 1, false), run("rlb", 1, false)},
-		"means of 2 seeds":                    {run("drill", 1, false), run("drill", 2, false)},
-		"means of different numbers of seeds": {run("drill", 1, false), run("drill", 2, false), run("rlb", 1, false)},
+		"drill rlb":                          {run("drill", 1, false), run("rlb", 1, false)},
+		"means of 2 runs":                    {run("drill", 1, false), run("drill", 2, false)},
+		"means of different numbers of runs": {run("drill", 1, false), run("drill", 2, false), run("rlb", 1, false)},
 	} {
 		var table strings.Builder
 		if err := Table(&table, runs); err != nil {

@@ -153,7 +153,7 @@ func TestErrorsWithAddedSeeds(t *testing.T) {
 		spread, wrong float64 // standard deviation and most errors, in percent
 		noVerdict     float64 // most claims without a verdict, in percent
 	}{
-		{most, 5, 5, 10}, {most, 10, 5, 25}, {most, 20, 5, 95}, {most, 40, 5, 97}, {most, 80, 5, 98},
+		{most, 5, 5, 10}, {most, 10, 5, 35}, {most, 20, 5, 95}, {most, 40, 5, 97}, {most, 80, 5, 98},
 		{96, 5, 5, 10}, {96, 10, 5, 20}, {96, 20, 5, 20}, {96, 40, 5, 90}, {96, 80, 5, 95},
 	} {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -185,8 +185,8 @@ func TestErrorsWithAddedSeeds(t *testing.T) {
 		}
 		w, e, o := 100*float64(wrong)/rounds, 100*float64(early)/rounds, 100*float64(open)/rounds
 		t.Logf("%d seeds, spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early; %.1f %% are open", c.open, c.spread, w, e, o)
-		if w > c.wrong || o > c.noVerdict || e > 2 && c.open == most {
-			t.Errorf("%d seeds, spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early, %.1f %% are open; want at most %g %%, 1.5 %% and %g %%",
+		if w > c.wrong || o > c.noVerdict || e > 3 && c.open == most {
+			t.Errorf("%d seeds, spread %g %%: %.1f %% of the experiments find a difference, %.1f %% early, %.1f %% are open; want at most %g %%, 3 %% and %g %%",
 				c.open, c.spread, w, e, o, c.wrong, c.noVerdict)
 		}
 	}

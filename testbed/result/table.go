@@ -71,7 +71,7 @@ func summaryTable(w io.Writer, runs []*Run) error {
 		if o.uneven() {
 			seeds = "different numbers of"
 		}
-		fmt.Fprintf(w, "means of %s seeds with their 95 %% intervals\n", seeds)
+		fmt.Fprintf(w, "means of %s runs with their 95 %% intervals\n", seeds)
 		return o.Table(w, false)
 	}
 	var lines [][]string

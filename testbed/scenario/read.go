@@ -3,7 +3,9 @@
 package scenario
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,6 +66,7 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 	r.f = f
 	s := r.s
 	s.runs = f.Without(notOfRuns...).Canonical()
+	s.runs, s.earlier = armNames(s.runs)
 	s.Keys = newKeys()
 	f.Into(s)
 	// Values that could not be read would be reported again.
@@ -100,6 +103,35 @@ type reader struct {
 	// programs by what they are made of.
 	addressed map[*topo.Topology]*topo.Topology
 	built     map[string]*program.Program
+}
+
+// armNames returns what runs follow from (see Scenario.Runs) with the names of arms that
+// they have now, and with those that they had before.
+func armNames(runs []byte) (now, earlier []byte) {
+	named := func(key string) []byte {
+		var all map[string]any
+		if err := json.Unmarshal(runs, &all); err != nil {
+			return runs
+		}
+		arms, _ := all["arms"].([]any)
+		for _, a := range arms {
+			if arm, ok := a.(map[string]any); ok && arm["was"] != nil {
+				if key == "was" {
+					arm["name"] = arm["was"]
+				}
+				delete(arm, "was")
+			}
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return text
+	}
+	if !bytes.Contains(runs, []byte(`"was":`)) {
+		return runs, runs
+	}
+	return named("name"), named("was")
 }
 
 // arm is an overlay with a name.
@@ -141,6 +173,12 @@ func (r *reader) arms() (arms []arm) {
 			if top, _, _ := strings.Cut(key, "."); slices.Contains(notOfArms, top) {
 				f.Errorf(path, "an arm cannot have its own %s, since all arms get the same traffic; use points of vary for that", top)
 			}
+		}
+		if was := over.Text("was"); was != "" {
+			if s.was == nil {
+				s.was = make(map[string]string)
+			}
+			s.was[was] = cmp.Or(over.Text("name"), over.Text("profile"))
 		}
 		arms = append(arms, arm{name: over.Text("name"), over: over})
 	}
@@ -295,7 +333,7 @@ func (r *reader) cases(arms []arm, grid []point) {
 			switch {
 			case a.over.Given():
 				f = laid(f, f.Without(replaced(a.over)...))
-				f = laid(f, f.Over(a.over, "name"))
+				f = laid(f, f.Over(a.over, "name", "was"))
 				blame = fmt.Sprintf("arms.%d", i)
 			case a.profile.Given():
 				f = laid(f, f.Without("program"))
@@ -613,6 +651,7 @@ func (r *reader) claims(given []arm) {
 		} else if result.NeedsCauses(metric) && slices.ContainsFunc(s.cases, func(c *Case) bool { return !c.Explain }) {
 			f.Errorf(join(path, key), "%s is only measured with the key explain: true", metric)
 		}
+		c.With, c.Than = cmp.Or(s.was[c.With], c.With), cmp.Or(s.was[c.Than], c.Than)
 		for _, side := range []struct{ key, arm string }{{"with", c.With}, {"than", c.Than}} {
 			if _, isNumber := c.Number(); side.key == "than" && isNumber {
 				continue

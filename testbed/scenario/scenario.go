@@ -72,8 +72,12 @@ type Scenario struct {
 	cases []*Case
 	text  []byte
 	runs  []byte // see Runs
-	files []string
-	open  workload.Open // nil for files of this machine
+	// earlier are the runs with the earlier names of arms, and was the present names by
+	// these.
+	earlier []byte
+	was     map[string]string
+	files   []string
+	open    workload.Open // nil for files of this machine
 }
 
 // The two scales of an experiment. They are the same if the file has no small.
@@ -241,6 +245,12 @@ func (s *Scenario) Text() []byte { return s.text }
 // Runs returns what the runs follow from: the file at its scale without claims, premises,
 // seeds, and what is written for readers. Two files with equal Runs have equal runs.
 func (s *Scenario) Runs() []byte { return s.runs }
+
+// EarlierRuns are Runs with the names that arms had before, which their key was has.
+func (s *Scenario) EarlierRuns() []byte { return s.earlier }
+
+// Was returns the names of arms by those that they had before.
+func (s *Scenario) Was() map[string]string { return s.was }
 
 // Reseed replaces the seeds of the scenario by 1 to n, to which none are added.
 func (s *Scenario) Reseed(n int) {
