@@ -87,6 +87,31 @@ func tnaAction(name, body string) string {
 	return "    RegisterAction<bit<32>, bit<8>, bit<32>>(r) " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; " + body + " } };\n"
 }
 
+// A wait that the traffic manager measured wraps after 262 µs.
+func TestTofinoShortTimesAreReported(t *testing.T) {
+	egress := func(annotation, action string) string {
+		return strings.Replace(fmt.Sprintf(tnaProgram, "    apply { }"), "inout egress_intrinsic_metadata_for_output_port_t o) { apply { } }",
+			"inout egress_intrinsic_metadata_for_output_port_t o) {\n    "+annotation+"action wait() { "+action+" }\n    apply { wait(); }\n}", 1)
+	}
+	for text, want := range map[string]int{
+		egress("", "meta.x = (bit<32>) i.deq_timedelta;"):                      1,
+		egress("", "meta.x = (bit<32>) (i.deq_timedelta + i.enq_tstamp);"):     2,
+		egress("@noWarn(\"tna-age\") ", "meta.x = (bit<32>) i.deq_timedelta;"): 0,
+		egress("", "meta.x = p.global_tstamp[31:0] - hdr.h.a;"):                0,
+	} {
+		n := 0
+		_, list := compiler.CheckTNA(compiler.Options{File: "t.p4", Source: []byte(text)})
+		for _, d := range list {
+			if d.Code == "tna-age" && strings.Contains(d.Msg, "18 bits") {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%d warnings, want %d:\n%s", n, want, text)
+		}
+	}
+}
+
 // Each construct beyond the limits of a Tofino is reported at its position.
 // Similar constructs within them are accepted.
 func TestTofinoLimits(t *testing.T) {
@@ -132,6 +157,12 @@ func TestTofinoLimits(t *testing.T) {
 			"    action a() { meta.x = act.execute(); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } registers = q; }\n    apply { t.apply(); }", "tna-alu: act compares 3 times", ""},
 		{"two indices of one table", tnaRegister + "    action a() { meta.y = add.execute(hdr.h.a[7:0]); }\n    action b() { meta.y = get.execute(hdr.h.b[7:0]); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }",
 			"tna-access: register r is accessed at hdr.h.b[7:0] here and at hdr.h.a[7:0] in another action of table t", "    action b() { meta.y = get.execute(hdr.h.b[7:0]); }"},
+		{"a sign of an age", tnaRegister + tnaAction("c", "\n if ((int<32>) (v - meta.x) <= 0) { rv = 1; }") + "    apply { }", "tna-age: v counts as later than now for half", " if ((int<32>) (v - meta.x) <= 0) { rv = 1; } } };"},
+		{"an age between two signs", tnaRegister + tnaAction("c", "if ((int<32>) (v - meta.x) <= 0 || (int<32>) (v - meta.y) > 0) { rv = 1; }") + "    apply { }", "", ""},
+		{"an age above a constant", tnaRegister + tnaAction("c", "if ((int<32>) (meta.x - v) > 1000 || (int<32>) (meta.x - v) < 0) { rv = 1; }") + "    apply { }", "", ""},
+		{"an unsigned age", tnaRegister + tnaAction("c", "\n if (meta.x - v > 1000) { rv = 1; }") + "    apply { }", "tna-age: the stateful ALU extends meta.x - v to 34 bits", " if (meta.x - v > 1000) { rv = 1; } } };"},
+		{"an age for which a warning is off", tnaRegister + "    @noWarn(\"tna-age\")\n" + tnaAction("c", "if (meta.x - v > 1000) { rv = 1; }") + "    apply { }", "", ""},
+		{"a sign, and a difference to a constant", tnaRegister + tnaAction("c", "if ((int<32>) v < 0 || v - 5 > 1000) { rv = 1; }") + "    apply { }", "", ""},
 		{"a pair", "    Register<pair_t, bit<8>>(256) q;\n    apply { }", "", ""},
 		{"three numbers", "    Register<three_t, bit<8>>(256) q;\n    apply { }", "tna-cell: a cell of register q has 3 fields", "    Register<three_t, bit<8>>(256) q;"},
 		{"48 bits", "    Register<bit<48>, bit<8>>(256) q;\n    apply { }", "tna-cell: register q has numbers of 48 bits", "    Register<bit<48>, bit<8>>(256) q;"},

@@ -40,7 +40,12 @@ type derived struct {
 	RecirculationPort int // its packets pass the pipeline again
 	FeedbackSession   int // mirror session of feedback, above those of ports
 	FeedbackInterval  int // ns, see manifest.FeedbackInterval
+	ReportTick        int // ns, see reportTick
 }
+
+// reportTick replaces manifest.FeedbackInterval where one comparison of a register
+// must tell whether a report is due: the power of two next to it.
+const reportTick = 1024
 
 // derive computes the values derived from a profile.
 func derive(p *Profile) derived {
@@ -60,6 +65,7 @@ func derive(p *Profile) derived {
 		RecirculationPort: p.Recirculation,
 		FeedbackSession:   manifest.FeedbackSession,
 		FeedbackInterval:  manifest.FeedbackInterval,
+		ReportTick:        reportTick,
 	}
 	if d.PriorityQueues {
 		d.Lossless = manifest.LosslessClass

@@ -304,8 +304,9 @@ func TestRLBOnTofinoWarnsUpstreamOncePerSampleAboveTheThreshold(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.interval": "2us"})
 	size := uint32(len(down) - packet.EthernetLen)
-	arrive := func(queued, sinceLook uint32) []packet.CNM {
-		sw.pair(d, "ingress_qlen", queued-size, d.now()-sinceLook, 3, 3)
+	const tick = 2048 // the interval, as a power of two
+	arrive := func(queued, ticks uint32) []packet.CNM {
+		sw.pair(d, "ingress_qlen", queued-size, d.now()&^(tick-1)-ticks*tick, 3, 3)
 		d.send(3, down)
 		out := d.sent()
 		if len(from(out, 1)) != 1 {
@@ -313,7 +314,7 @@ func TestRLBOnTofinoWarnsUpstreamOncePerSampleAboveTheThreshold(t *testing.T) {
 		}
 		return messages(out, 3)
 	}
-	got := arrive(100_001, 2001)
+	got := arrive(100_001, 1)
 	if len(got) != 1 {
 		t.Fatalf("%d warnings, want one", len(got))
 	}
@@ -322,15 +323,15 @@ func TestRLBOnTofinoWarnsUpstreamOncePerSampleAboveTheThreshold(t *testing.T) {
 		m.Hops() != 1 || id != 1 || port != 3 || m.Hold() != 25_600 {
 		t.Errorf("warning % x", []byte(m))
 	}
-	if got := arrive(100_001, 2000); len(got) != 0 {
+	if got := arrive(100_001, 0); len(got) != 0 {
 		t.Error("warned again within the interval")
 	}
 	d.want(uint64(100_001-size), "ingress_qlen", 3, 3) // egress has reported the packet before
-	if got := arrive(100_000, 2001); len(got) != 0 {
+	if got := arrive(100_000, 1); len(got) != 0 {
 		t.Error("warned at the threshold")
 	}
 	// A queue without accesses for 10 ms is reset.
-	if got := arrive(1<<20, 10_000_001); len(got) != 0 {
+	if got := arrive(1<<20, 10_000_000/tick+1); len(got) != 0 {
 		t.Error("warned of a queue of long ago")
 	}
 	if n := sw.counted(d, "warnings_sent"); n != 1 {
@@ -343,12 +344,12 @@ func TestRLBOnTofinoCountsDepartures(t *testing.T) {
 	t.Parallel()
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", nil)
 	size := uint64(len(down) - packet.EthernetLen)
-	sw.pair(d, "ingress_qlen", 50_000, d.now(), 3, 3)
+	sw.pair(d, "ingress_qlen", 50_000, d.now()&^2047, 3, 3)
 	d.send(3, down)
 	d.want(50_000+size, "ingress_qlen", 3, 3)
 	d.send(3, down) // more than 1 µs later: egress reports the first one
 	d.want(50_000+size, "ingress_qlen", 3, 3)
-	sw.pair(d, "ingress_qlen", 0, d.now(), 1, 3)
+	sw.pair(d, "ingress_qlen", 0, d.now()&^2047, 1, 3)
 	d.send(1, data)
 	d.want(0, "ingress_qlen", 1, 3) // hosts get no warnings
 }

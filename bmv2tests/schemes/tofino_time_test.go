@@ -5,6 +5,7 @@ package schemes
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -107,27 +108,75 @@ func TestPathsAreStampedAtEveryClock(t *testing.T) {
 	})
 }
 
-// PLB reports a queue to ingress at every clock: egress reports, and ingress learns,
-// once in an interval.
+// A flow keeps its path until a gap, and LetFlow takes a random one of two after it, at
+// every clock, as on v1model.
+func TestFlowletsEndAtEveryClock(t *testing.T) {
+	t.Parallel()
+	const gap = 200 * vtime.Microsecond
+	for profile, parameter := range map[string]string{
+		"letflow": "letflow.gap", "conga": "conga.gap", "clb": "clb.gap", "ar-flowlet": "ar.gap", "ar-flow": "ar.idle", "rlb-letflow": "letflow.gap",
+	} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			eachClocked(t, profile, map[string]string{parameter: "200us"}, func(t *testing.T, c clocked) {
+				r := rand.New(rand.NewPCG(3, 4))
+				at := vtime.Time(0)
+				begun, moved := 0, 0
+				for _, start := range starts(r, 8) {
+					at += wrap - at%wrap + start%wrap
+					path, since := 0, vtime.Time(0)
+					for n := range 12 {
+						out := c.sendAt(at, data)
+						if len(out) != 1 {
+							t.Fatalf("%d packets leave", len(out))
+						}
+						switch {
+						case n == 0:
+						case since < gap && out[0].port != path:
+							t.Errorf("at %v, clock %#x: %v after its last packet, the flow leaves port %d for %d", at, uint32(at/vtime.Nanosecond), since, path, out[0].port)
+						case since >= gap:
+							begun++
+							if out[0].port != path {
+								moved++
+							}
+						}
+						path, since = out[0].port, idle(r, gap)
+						at += since
+					}
+				}
+				if strings.HasSuffix(profile, "letflow") && (moved < begun/4 || begun < 30) {
+					t.Errorf("%d of %d flowlets took the other path", moved, begun)
+				}
+			})
+		})
+	}
+}
+
+// Egress reports a queue to ingress, once in an interval, at every clock.
 func TestQueuesAreReportedAtEveryClock(t *testing.T) {
 	t.Parallel()
-	sw := new(tofino)
-	c := clocked{load(t, sw, "plb", leafSpine(2), "l1", nil), &sw.soft}
-	r := rand.New(rand.NewPCG(5, 6))
-	at := vtime.Time(0)
-	for _, start := range starts(r, 6) {
-		at += wrap - at%wrap + start%wrap
-		for range 6 {
-			var port int
-			for _, f := range c.sendAt(at, data) {
-				if len(f.data) >= 200 {
-					port = f.port
+	for _, profile := range []string{"drill", "clb", "ar", "plb"} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			sw := new(tofino)
+			c := clocked{load(t, sw, profile, leafSpine(2), "l1", nil), &sw.soft}
+			r := rand.New(rand.NewPCG(5, 6))
+			at := vtime.Time(0)
+			for _, start := range starts(r, 6) {
+				at += wrap - at%wrap + start%wrap
+				for range 6 {
+					var port int
+					for _, f := range c.sendAt(at, data) {
+						if len(f.data) >= 200 {
+							port = f.port
+						}
+					}
+					if told := uint32(c.get("queue_told_at", port, 3)); uint32(at/vtime.Nanosecond)-told > 100_000 {
+						t.Errorf("at clock %#x: the last report was at %#x", uint32(at/vtime.Nanosecond), told)
+					}
+					at += idle(r, 200*vtime.Microsecond)
 				}
 			}
-			if told := uint32(c.get("queue_told_at", port, 3)); uint32(at/vtime.Nanosecond)-told > 100_000 {
-				t.Errorf("at clock %#x: the last report was at %#x", uint32(at/vtime.Nanosecond), told)
-			}
-			at += idle(r, 200*vtime.Microsecond)
-		}
+		})
 	}
 }

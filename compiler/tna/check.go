@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tna reports constructs that the language allows and a Tofino 1 cannot
-// execute, in programs for the Tofino Native Architecture. Each error has a
+// execute, or executes in another way, in programs for the Tofino Native Architecture. Each error has a
 // position and proposes an alternative. The programs must have passed the type
 // checker. Only p4c's Tofino backend can decide whether a program fits into the
 // stages.
@@ -24,6 +24,7 @@ const (
 	CodeComparison diag.Code = "tna-comparison" // < of two variables, or of too many bits, outside of a RegisterAction
 	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
 	CodeALU        diag.Code = "tna-alu"        // too many comparisons or operands for a stateful ALU, or an unsupported operation
+	CodeAge        diag.Code = "tna-age"        // a warning: the age of a cell is compared in a way that fails for some values of the clock
 	CodeCell       diag.Code = "tna-cell"       // a cell that is neither a number of up to 32 bits nor a pair of such numbers
 )
 
@@ -62,6 +63,7 @@ func (c *checker) control(d *syntax.ControlDecl) {
 		switch l := l.(type) {
 		case *syntax.ActionDecl:
 			c.arithmetic(l.Body)
+			c.shortTimes(l.Body, l.Annotations)
 		case *syntax.InstanceDecl:
 			o, ok := c.info.Defs[l].(*types.Instance)
 			if !ok {
@@ -100,6 +102,7 @@ func (c *checker) control(d *syntax.ControlDecl) {
 		}
 	}
 	c.arithmetic(d.Body)
+	c.shortTimes(d.Body, d.Annotations)
 	for at, list := range c.count(d.Body, "") {
 		// An inner control that accesses a register twice has its own error. Only
 		// applying it twice is reported here.
@@ -182,6 +185,7 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 		if !c.statements(d, f.Body, own) {
 			continue
 		}
+		c.ages(d, f.Body, own)
 		var see func(x syntax.Expr) bool
 		see = func(x syntax.Expr) bool {
 			if call, ok := x.(*syntax.CallExpr); ok {

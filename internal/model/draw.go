@@ -137,7 +137,11 @@ func (g *Drawer) Queue(int) int64 {
 
 // Past is a time in the past.
 func (g *Drawer) Past(int) int64 {
-	return g.Now - Pick(g, g.UpTo(g.Pace), g.UpTo(3*g.Pace), g.UpTo(3*g.Pace), g.UpTo(1<<31-1<<26))
+	long := int64(1<<31 - 1<<26)
+	if g.Tofino { // any value of the clock, for instance the initial one
+		long = 1<<32 - 1
+	}
+	return g.Now - Pick(g, g.UpTo(g.Pace), g.UpTo(3*g.Pace), g.UpTo(3*g.Pace), g.UpTo(long))
 }
 
 // Duration is a duration: often the same, or zero.
@@ -433,11 +437,17 @@ func (g *Drawer) FlowOf(row int) int64 {
 	return Pick(g, found...)
 }
 
+// maxIdle is the longest time without an event on a Tofino: two wraps of its clock.
+const maxIdle = 10e9
+
 // event draws an event.
 func (g *Drawer) event() Event {
 	e := Event{After: Pick(g, 0, 1, g.UpTo(50), g.UpTo(2*g.Pace), g.Pace)}
 	if g.R.IntN(50) == 0 {
 		e.After = g.UpTo(3 * g.Forget())
+		if g.Tofino && g.R.IntN(4) == 0 {
+			e.After = g.UpTo(maxIdle)
+		}
 	}
 	if g.TrueDepth() {
 		// In one tick, the order of a packet and a RESUME is not determined.

@@ -77,12 +77,8 @@ func Share(part int64, n int) Path { return Path(part * int64(n) >> 8) }
 func Mod32(t Time) Time { return t & (1<<32 - 1) }
 
 // Since reports whether a time lies at least a span before now, on a clock of
-// 32 bits as a register compares it.
-func Since(last, now, span uint32) bool { return int32(last-(now-span)) <= 0 }
-
-// Passed is Since for registers that compare with now, too: after 4.3 s without an
-// event, a span begins again.
-func Passed(last, now, span uint32) bool { return now-last >= span }
+// 32 bits: after 4.3 s without an event, a span begins again.
+func Since(last, now, span uint32) bool { return now-last >= span }
 
 // Bit is 1 for true.
 func Bit(b bool) int64 {

@@ -182,6 +182,10 @@ func (s *Switch) EgressQueue(p *Packet, path Path) Bytes {
 // ingress, in nanoseconds. They are further apart.
 const ReportAgain = 1000
 
+// ReportTick is the length of the ticks in each of which egress reports departures to
+// ingress at most once, in nanoseconds.
+const ReportTick = 1024
+
 // Due reports whether egress reports a queue to ingress again.
 func (s *Switch) Due(p *Packet) bool {
 	last, now := s.Cell("queue_told_at", p.OutPort*8+p.Class), int64(s.Clock(p))
@@ -473,9 +477,10 @@ func (s *Switch) CellTime(port int) uint32 {
 // ahead, above which a packet counts as delayed by a pause on a Tofino.
 const Held = 1000
 
-// DelayedByPause reports whether a packet counts as delayed by a pause.
+// DelayedByPause reports whether a packet counts as delayed by a pause. Its time in
+// the switch has 32 bits; that in the queue has 18 on the target.
 func (s *Switch) DelayedByPause(p *Packet) bool {
-	return uint32(p.Left-p.Came) > uint32(p.Ahead)*s.CellTime(p.OutPort)+Held
+	return uint32(p.Left-p.Now) > uint32(p.Ahead)*s.CellTime(p.OutPort)+Held
 }
 
 // A Best is the best known path on a Tofino, with its last known value.

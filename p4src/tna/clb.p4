@@ -27,7 +27,7 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
 
 const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
+const int<32> FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 const bit<8> NO_PATH = 0xff;
 const bit<8> KIND_TAG = 0x10;
 const bit<2> ECN_CE = 3;
@@ -420,7 +420,7 @@ control Flowlet(inout metadata_t meta) {
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
-            if ((int<32>) (last - meta.gap_start) <= 0) {
+            if ((int<32>) (last - meta.gap_start) <= 0 || (int<32>) (last - meta.now) > 0) {
                 ended = 1;
             } else {
                 ended = 0;
@@ -733,7 +733,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if (meta.now - last > FEEDBACK_INTERVAL) {
+            if ((int<32>) (meta.now - last) > FEEDBACK_INTERVAL || (int<32>) (meta.now - last) < 0) {
                 last = meta.now;
                 due = 1;
             } else {

@@ -144,7 +144,7 @@ struct metadata_t {
     bit<1>  new_flowlet;
     bit<8>  drawn;       // path for a new flowlet
     // conga
-    bit<32> congestion;  // of a random path, or from feedback
+    bit<32> congestion;  // of a random path, or from feedback; before it is read, the time
     time_t  when;        // time of the feedback, or oldest time that counts; first the maximum age
 }
 
@@ -427,7 +427,7 @@ control Flowlet(inout metadata_t meta) {
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
-            if ((int<32>) (last - meta.gap_start) <= 0) {
+            if ((int<32>) (last - meta.gap_start) <= 0 || (int<32>) (last - meta.now) > 0) {
                 ended = 1;
             } else {
                 ended = 0;
@@ -478,6 +478,7 @@ control Draw(inout headers_t hdr, inout metadata_t meta) {
     action pick_path_is(bit<8> path) {
         meta.drawn = path;
         meta.when = meta.now - meta.when;
+        meta.congestion = meta.now;
     }
 
     @name(".pick_path") @kind("enumeration")
@@ -519,7 +520,7 @@ control Conga(inout headers_t hdr, inout metadata_t meta) {
     RegisterAction<fed_back_t, bit<9>, bit<32>>(congestion_to) look = {
         void apply(inout fed_back_t path, out bit<32> congestion) {
             congestion = 0;
-            if ((int<32>) (path.fed_at - meta.when) >= 0) {
+            if ((int<32>) (path.fed_at - meta.when) >= 0 && (int<32>) (path.fed_at - meta.congestion) <= 0) {
                 congestion = path.congestion;
             }
         }

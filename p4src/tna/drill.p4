@@ -23,7 +23,7 @@ const bit<8> INTERNAL_PACKET = 0;
 const bit<8> INTERNAL_FEEDBACK = 1;
 
 const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
+const int<32> FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 const bit<8> NO_PATH = 0xff;
 const bit<2> ECN_CE = 3;
 
@@ -555,7 +555,7 @@ control ReportQueue(inout headers_t hdr, inout egress_metadata_t meta) {
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if (meta.now - last > FEEDBACK_INTERVAL) {
+            if ((int<32>) (meta.now - last) > FEEDBACK_INTERVAL || (int<32>) (meta.now - last) < 0) {
                 last = meta.now;
                 due = 1;
             } else {

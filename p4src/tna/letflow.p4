@@ -273,7 +273,7 @@ control Flowlet(inout metadata_t meta) {
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
-            if ((int<32>) (last - meta.gap_start) <= 0) {
+            if ((int<32>) (last - meta.gap_start) <= 0 || (int<32>) (last - meta.now) > 0) {
                 ended = 1;
             } else {
                 ended = 0;

@@ -13,6 +13,7 @@
 typedef bit<9> port_t;
 typedef bit<16> leaf_t;
 typedef bit<3> path_t;
+typedef bit<32> time_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
@@ -66,6 +67,7 @@ header bridge_t {
     bit<3>          priority;
     @padding bit<7> pad1;
     port_t          out_port;
+    bit<32>         came;     // arrival time of the packet
 }
 
 struct headers_t {
@@ -86,6 +88,8 @@ struct metadata_t {
     // bridge
     port_t  step;       // path as an offset from first_port
     bit<3>  priority;   // class, from the packet's DSCP
+    // clock
+    time_t  now;
     // l4
     bit<32> l4_ports;   // source and destination
     // share
@@ -104,8 +108,8 @@ struct egress_metadata_t {
     bit<32> ahead;        // cells in the queue when the packet was enqueued
     bit<32> unit;         // time of 512 bits on the link, in 1/1024 ns
     bit<32> expected;     // transmission time of these cells
-    bit<32> waited;       // queueing delay of the packet
-    bit<32> held;         // queueing delay above expected
+    bit<32> waited;       // time of the packet in the switch
+    bit<32> held;         // waited above expected
     bit<32> held_long;    // not zero: a PAUSE delayed the packet
 }
 
@@ -122,6 +126,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.path = 0;
         meta.step = 0;
         meta.priority = 0;
+        meta.now = 0;
         meta.l4_ports = 0;
         meta.last = 0;
         meta.share = 0;
@@ -246,6 +251,12 @@ control Route(inout headers_t hdr,
     }
 } // control Route
 
+control Clock(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed) {
+    apply {
+        meta.now = parsed.global_tstamp[31:0];
+    }
+} // control Clock
+
 control FlowHash(inout headers_t hdr, inout metadata_t meta) {
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
 
@@ -318,6 +329,7 @@ control Send(inout headers_t hdr,
         hdr.bridge.kind = INTERNAL_PACKET;
         hdr.bridge.priority = meta.priority;
         hdr.bridge.out_port = meta.out_port;
+        hdr.bridge.came = meta.now;
         tm.qid = (bit<5>) meta.priority;
         tm.ingress_cos = meta.priority;
         if (meta.out_port != 0) {
@@ -332,12 +344,14 @@ control IngressPipe(inout headers_t hdr, inout metadata_t meta,
                     inout ingress_intrinsic_metadata_for_deparser_t deparser,
                     inout ingress_intrinsic_metadata_for_tm_t tm) {
     Route() route;
+    Clock() clock;
     FlowHash() flow_hash;
     Ecmp() ecmp;
     Send() send;
 
     apply {
         route.apply(hdr, meta, deparser);
+        clock.apply(meta, parsed);
         flow_hash.apply(hdr, meta);
         if (meta.last_path > 0) {
             ecmp.apply(meta);
@@ -358,7 +372,8 @@ control Depth(inout egress_metadata_t meta, in egress_intrinsic_metadata_t intri
 // the transmission time of the packets queued before it.
 control MarkNonPaused(inout headers_t hdr,
                       inout egress_metadata_t meta,
-                      in egress_intrinsic_metadata_t intrinsic) {
+                      in egress_intrinsic_metadata_t intrinsic,
+                      in egress_intrinsic_metadata_from_parser_t parsed) {
     @name(".pause_unit")
     action pause_unit(@value("quantum(rate)") bit<32> unit) {
         meta.unit = unit;
@@ -375,7 +390,7 @@ control MarkNonPaused(inout headers_t hdr,
 
     action measure() {
         meta.ahead = (bit<32>) intrinsic.enq_qdepth;
-        meta.waited = (bit<32>) intrinsic.deq_timedelta;
+        meta.waited = parsed.global_tstamp[31:0] - hdr.bridge.came; // the queue's has 18 bits
     }
 
     action cell_takes_1024() {
@@ -451,7 +466,7 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
 
     apply {
         depth.apply(meta, intrinsic);
-        mark_non_paused.apply(hdr, meta, intrinsic);
+        mark_non_paused.apply(hdr, meta, intrinsic, parsed);
     }
 } // control EgressPipe
 

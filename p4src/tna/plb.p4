@@ -30,14 +30,17 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
 
 const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
+const int<32> FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 
 const bit<32> KICKED_OUT = 0xffffffff; // rank above all others
+const bit<32> FREE = 0x3fff0000; // rank above that of free paths
+const bit<32> WORSE = 1; // added to the rank of a best path that a route does not have
+const bit<32> KNOWN = 128; // added to the number of a best path
 const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<8> MESSAGE_KICK_OUT_HERE = 6;
 const bit<10> PROBE_SESSION = 256; // plus the port
-const int<32> SILENCE = 4000; // arrivals for this time without a departure: the port is paused
-const int<32> REST = 2000; // longest gap between these arrivals
+const time_t SLOT = 1024; // arrivals in four slots without a departure: the port is paused
+const time_t REST = 8192; // longest gap between these arrivals
 const bit<32> HELD = 1000; // delay above that of the queue that counts as a PAUSE
 const bit<2> ECN_CE = 3;
 
@@ -89,6 +92,7 @@ header bridge_t {
     bit<8>          path;
     leaf_t          leaf;      // destination leaf
     bit<32>         tolerable; // delay that the packet can still tolerate
+    time_t          came;      // arrival time of the packet
 }
 
 // A copy of a packet, or a report, that egress turns into a message.
@@ -150,7 +154,7 @@ header fabric_t {
     bit<32> tolerable;  // delay that the packet can still tolerate
 }
 
-// The best path known, and its rank.
+// The best path known, plus KNOWN, and its rank.
 struct best_path_t {
     bit<32> rank;
     bit<32> path;
@@ -163,11 +167,11 @@ struct other_rtt_t {
     bit<32> window;
 }
 
-// When a packet last left a queue or arrived after a gap, whichever is later,
-// and when the last packet arrived.
+// Number of slots of time in which packets arrived since a packet last left the
+// queue or a gap ended, and the slot of the last arrival.
 struct silence_t {
-    time_t since;
-    time_t last;
+    bit<32> slots;
+    time_t  last;
 }
 
 struct headers_t {
@@ -218,6 +222,7 @@ struct metadata_t {
     bit<8>  drawn;         // path for a new flowlet
     // plb
     bit<1>  moved;         // the packet was resubmitted to change its path
+    bit<1>  returns;       // the packet will be resubmitted
     bit<1>  learns;        // the packet has a measurement of a path, or a message about it
     leaf_t  news_leaf;     // destination leaf of that path; the path is drawn
     time_t  rtt;           // of that path, or of the chosen path
@@ -225,6 +230,8 @@ struct metadata_t {
     bit<8>  below_full;    // load that the path is below plb.full
     bit<32> load;          // of that path
     bit<1>  kicked;        // the path is kicked out
+    bit<8>  best;          // best path that the route has, plus KNOWN; 0 if none is known
+    bit<8>  otherwise;     // path of a flow without a known best path: a random one for a new flow
     bit<8>  chosen;        // path of the packet
     bit<32> rank;          // of a measured path; otherwise last_path
     bit<1>  bad;           // the chosen path is congested or kicked out
@@ -237,7 +244,8 @@ struct metadata_t {
     bit<32> tolerable;     // delay that the packet can tolerate, or expected delay in a report
     time_t  packet_time;   // transmission time of 1024 bytes
     bit<1>  onward;        // the egress port leads to a switch
-    bit<1>  silent;        // the egress port seems to be paused
+    time_t  slot;          // now, rounded down to SLOT
+    bit<16> silent;        // slots with arrivals for the egress port since a departure
     bit<1>  costly;        // the expected delay is longer than tolerable
     time_t  notify_before; // a leaf whose last message is older gets another one
     bit<8>  about_path;    // path that the message is about,
@@ -281,7 +289,7 @@ struct egress_metadata_t {
     bit<1>  queue_due;    // the queue must be reported to ingress
     bit<32> unit;         // time of 512 bits on the link, in 1/1024 ns
     bit<32> ahead;        // cells in the queue when the packet was enqueued
-    time_t  waited;       // queueing delay of the packet
+    time_t  waited;       // time of the packet in the switch
     time_t  explained;    // transmission time of the cells ahead
     time_t  held_for;     // queueing delay above explained
     time_t  held_long;    // not zero: a PAUSE delayed the packet
@@ -327,6 +335,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.new_flowlet = 0;
         meta.drawn = 0;
         meta.moved = 0;
+        meta.returns = 0;
         meta.learns = 0;
         meta.news_leaf = 0;
         meta.rtt = 0;
@@ -334,6 +343,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.below_full = 0;
         meta.load = 0;
         meta.kicked = 0;
+        meta.best = 0;
+        meta.otherwise = 0;
         meta.chosen = 0;
         meta.rank = 0;
         meta.bad = 0;
@@ -346,6 +357,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.tolerable = 0;
         meta.packet_time = 0;
         meta.onward = 0;
+        meta.slot = 0;
         meta.silent = 0;
         meta.costly = 0;
         meta.notify_before = 0;
@@ -680,7 +692,7 @@ control Flowlet(inout metadata_t meta) {
     Register<time_t, bit<12>>(4096, 0) flowlet_time;
     RegisterAction<time_t, bit<12>, bit<1>>(flowlet_time) see_packet = {
         void apply(inout time_t last, out bit<1> ended) {
-            if ((int<32>) (last - meta.gap_start) <= 0) {
+            if ((int<32>) (last - meta.gap_start) <= 0 || (int<32>) (last - meta.now) > 0) {
                 ended = 1;
             } else {
                 ended = 0;
@@ -929,6 +941,7 @@ control Probe(inout metadata_t meta) {
     action look_back() {
         meta.probe_before = meta.now - meta.probe_before;
         meta.window = meta.now >> 17;
+        meta.slot = meta.now & ~(SLOT - 1);
     }
 
     apply {
@@ -948,8 +961,9 @@ control Probe(inout metadata_t meta) {
 } // control Probe
 
 // Measurements update the best path: a measurement is of that path, or its path
-// may become the best one. A flow reads only the best path. If that is kicked
-// out, or the flow has no such path, the flow takes a random path.
+// may become the best one. A flow reads only the best path. If its route does
+// not have that, the path slowly becomes worse: routes of other flows may have
+// it, or it does not exist any more.
 control BestPath(inout metadata_t meta) {
     @name(".path_best") @index("leaf") @unit("rank")
     @brief("rank of the best path to a leaf, and that path")
@@ -957,20 +971,32 @@ control BestPath(inout metadata_t meta) {
     RegisterAction<best_path_t, bit<6>, bit<1>>(path_best) better = {
         void apply(inout best_path_t best, out bit<1> is_best) {
             is_best = 0;
-            if (meta.rank <= best.rank || best.path == (bit<32>) meta.drawn) {
+            if (meta.rank <= best.rank || best.path == (bit<32>) meta.drawn + KNOWN) {
                 best.rank = meta.rank;
-                best.path = (bit<32>) meta.drawn;
+                best.path = (bit<32>) meta.drawn + KNOWN;
                 is_best = 1;
             }
         }
     };
-    RegisterAction<best_path_t, bit<6>, bit<8>>(path_best) take = {
-        void apply(inout best_path_t best, out bit<8> path) {
-            if ((int<32>) best.rank == -1 || best.path > meta.rank) {
-                best.rank = KICKED_OUT;
-                best.path = (bit<32>) meta.drawn;
+    // After a kick-out, a free path becomes the best one.
+    RegisterAction<best_path_t, bit<6>, bit<1>>(path_best) leave_best = {
+        void apply(inout best_path_t best, out bit<1> is_best) {
+            is_best = 0;
+            if (best.path == (bit<32>) meta.drawn + KNOWN) {
+                best.rank = FREE;
+                best.path = 0;
             }
-            path = best.path[7:0];
+        }
+    };
+    @noWarn("tna-age") // a number, no time
+    RegisterAction<best_path_t, bit<6>, bit<8>>(path_best) look_best = {
+        void apply(inout best_path_t best, out bit<8> path) {
+            path = 0;
+            if (best.path >= KNOWN && best.path - meta.rank <= KNOWN) {
+                path = best.path[7:0];
+            } else {
+                best.rank = best.rank |+| WORSE;
+            }
         }
     };
 
@@ -993,10 +1019,12 @@ control BestPath(inout metadata_t meta) {
     };
 
     apply {
-        if (meta.learns == 1) {
+        if (meta.kicked == 1) {
+            leave_best.execute(meta.news_leaf[5:0]);
+        } else if (meta.learns == 1) {
             meta.is_best = better.execute(meta.news_leaf[5:0]);
         } else if (meta.choice == 1) {
-            meta.drawn = take.execute(meta.leaf[5:0]);
+            meta.best = look_best.execute(meta.leaf[5:0]);
         }
         if (meta.learns == 1 && meta.kicked == 0 && meta.is_best == 0) {
             shorter.execute(meta.news_leaf[5:0]);
@@ -1006,29 +1034,47 @@ control BestPath(inout metadata_t meta) {
     }
 } // control BestPath
 
-// A new flow and a resubmitted packet take the best path. Other flows keep
-// their path.
+// A new flow and a resubmitted packet take the best path, or a random one if
+// none is known. Other flows keep their path if their route has it.
 control FlowPath(inout metadata_t meta) {
     @name(".flowlet_path") @index("flow") @unit("path")
     @brief("path of the flowlet of a flow; 255 for none")
     Register<bit<8>, bit<12>>(4096, 255) flowlet_path; // 255 is a flow without a packet so far
     RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) new_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
-            path = meta.drawn;
+            path = meta.otherwise;
+            if (meta.best != 0) {
+                path = meta.best & 127;
+            }
             now_path = path;
         }
     };
     RegisterAction<bit<8>, bit<12>, bit<8>>(flowlet_path) same_path = {
         void apply(inout bit<8> path, out bit<8> now_path) {
-            if (path > meta.last) {
-                path = meta.drawn;
+            if (path > meta.otherwise && meta.best != 0) {
+                path = meta.best & 127;
+            } else if (path > meta.otherwise) {
+                path = meta.otherwise;
             }
             now_path = path;
         }
     };
     Hash<port_t>(HashAlgorithm_t.IDENTITY) widened;
 
+    action take_random() {
+        meta.otherwise = meta.drawn;
+    }
+
+    action stay_in_route() {
+        meta.otherwise = meta.last;
+    }
+
     apply {
+        if (meta.new_flowlet == 1 || meta.moved == 1) {
+            take_random();
+        } else {
+            stay_in_route();
+        }
         if (meta.choice == 1 && (meta.new_flowlet == 1 || meta.moved == 1)) {
             meta.chosen = new_path.execute(meta.flow_hash[11:0]);
         } else if (meta.choice == 1) {
@@ -1038,9 +1084,9 @@ control FlowPath(inout metadata_t meta) {
     }
 } // control FlowPath
 
-// A flow keeps its path until that is congested or kicked out. A packet
-// accesses a register once, so the packet that reads such a rank is resubmitted
-// to store the new path.
+// A flow keeps its path until that is congested or kicked out and another one
+// is the best known. A packet accesses a register once, so the packet that
+// reads such a rank is resubmitted to store the new path.
 control Plb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -1112,6 +1158,7 @@ control Plb(inout headers_t hdr,
 
     action resubmit_packet() {
         deparser.resubmit_type = 1;
+        meta.returns = 1;
     }
 
     apply {
@@ -1137,7 +1184,7 @@ control Plb(inout headers_t hdr,
 
         // Packets that can be bad have several paths, so their rank is not
         // zero. The test of the rank makes p4c keep the field until here.
-        if (meta.rank != 0 && meta.bad == 1 && meta.moved == 0 && meta.drawn != meta.chosen) {
+        if (meta.rank != 0 && meta.bad == 1 && meta.moved == 0 && meta.best[7:7] == 1 && meta.best[6:0] != meta.chosen[6:0]) {
             resubmit_packet();
         }
     }
@@ -1151,26 +1198,26 @@ control Plb(inout headers_t hdr,
 control CheckPause(inout headers_t hdr,
                    inout metadata_t meta,
                    inout ingress_intrinsic_metadata_for_deparser_t deparser) {
-    @name(".silence") @index("port,priority:8") @unit("ns")
-    @brief("time when a packet last left a queue or arrived after a gap, and time of the last arrival")
+    @name(".silence") @index("port,priority:8") @unit("slots")
+    @brief("slots of 1024 ns with arrivals for a port since a packet last left it or a gap ended, and start of the slot of the last arrival")
     Register<silence_t, bit<9>>(512) silence;
-    // After 2.1 s or more without a packet, both ages may count as negative:
-    // then the port counts as paused only after the next departure.
+    // After a wrap of the clock, at worst one gap counts as a slot.
     @noWarn("tna-age")
-    RegisterAction<silence_t, bit<9>, bit<1>>(silence) arrive = {
-        void apply(inout silence_t queue, out bit<1> silent) {
-            silent = 0;
-            if ((int<32>) (meta.now - queue.last) > REST) {
-                queue.since = meta.now;
-            } else if ((int<32>) (meta.now - queue.since) > SILENCE) {
-                silent = 1;
+    RegisterAction<silence_t, bit<9>, bit<16>>(silence) arrive = {
+        void apply(inout silence_t queue, out bit<16> slots) {
+            slots = queue.slots[15:0];
+            if (meta.slot - queue.last > REST) {
+                queue.slots = 0;
+            } else if (queue.last != meta.slot) {
+                queue.slots = queue.slots + 1;
             }
-            queue.last = meta.now;
+            queue.last = meta.slot;
         }
     };
     RegisterAction<silence_t, bit<9>, bit<1>>(silence) depart = {
         void apply(inout silence_t queue) {
-            queue.since = meta.now;
+            queue.slots = 0;
+            queue.last = meta.slot;
         }
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) arrived_for;
@@ -1283,13 +1330,16 @@ control CheckPause(inout headers_t hdr,
 
     action take_path_along() {
         hdr.bridge.path = meta.chosen;
+        hdr.bridge.came = meta.now;
     }
 
     apply {
         take_delay_along();
         take_path_along();
         probe_session();
-        pause_cost.apply();
+        if (meta.returns == 0) { // a packet that comes back counts then
+            pause_cost.apply();
+        }
         look_back();
         if (meta.source == 1) {
             about_choice();
@@ -1306,7 +1356,7 @@ control CheckPause(inout headers_t hdr,
         } else if (meta.onward == 1) {
             meta.costly = compare.execute(expected_of.get({ meta.out_port[5:0], meta.priority }));
         }
-        if (meta.silent == 1 && meta.costly == 1 && meta.passes_on == 1) {
+        if (meta.silent[15:2] != 0 && meta.costly == 1 && meta.passes_on == 1) {
             meta.notifies = notify_again.execute(about.get({ meta.about_from, meta.about_leaf, meta.about_path }));
         }
         if (meta.notifies == 1 && meta.source == 1) {
@@ -1555,13 +1605,13 @@ control Fabric(inout headers_t hdr,
 
     action put_stamp() {
         hdr.fabric.stamped = 1;
-        hdr.fabric.stamp = meta.now;
+        hdr.fabric.stamp = hdr.bridge.came; // a round trip begins before the queue of this leaf
     }
 
     action put_echo() {
         hdr.fabric.echoed = 1;
         hdr.fabric.echo_path = meta.waiting - 1;
-        hdr.fabric.echo = meta.now - meta.age;
+        hdr.fabric.echo = hdr.bridge.came - meta.age;
     }
 
     // Load of a path that waits to be echoed, 255 is full.
@@ -1581,7 +1631,7 @@ control Fabric(inout headers_t hdr,
 
     action receive() {
         meta.receives = 1;
-        meta.age = meta.now - hdr.fabric.stamp;
+        meta.age = hdr.bridge.came - hdr.fabric.stamp;
     }
 
     action send() {
@@ -1691,45 +1741,45 @@ control Fabric(inout headers_t hdr,
     }
 } // control Fabric
 
-// Delay of packets by PAUSE, by port: a moving average in which a report has
-// weight 1/8. The copy for ingress passes this control and updates the
+// Delay of packets by PAUSE: a moving average of all ports in which a report
+// has weight 1/8. The copy for ingress passes this control and updates the
 // register.
 control Sojourn(inout headers_t hdr,
                 inout egress_metadata_t meta,
-                in egress_intrinsic_metadata_t intrinsic) {
-    @name(".sojourn") @index("port,priority:8") @unit("ns")
-    @brief("in egress: moving average of the time that packets waited for a paused port")
-    Register<time_t, bit<9>>(512, 0) sojourn;
-    RegisterAction<time_t, bit<9>, time_t>(sojourn) keep = {
+                in egress_intrinsic_metadata_t intrinsic,
+                in egress_intrinsic_metadata_from_parser_t parsed) {
+    @name(".sojourn") @index("one") @unit("ns")
+    @brief("in egress: moving average of the time that packets waited for paused ports")
+    Register<time_t, bit<1>>(1, 0) sojourn;
+    RegisterAction<time_t, bit<1>, time_t>(sojourn) keep = {
         void apply(inout time_t average) {
             average = hdr.feedback.average;
         }
     };
-    RegisterAction<time_t, bit<9>, time_t>(sojourn) look = {
+    RegisterAction<time_t, bit<1>, time_t>(sojourn) look = {
         void apply(inout time_t average, out time_t now_average) {
             now_average = average;
         }
     };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) kept;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) looked;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened_depth;
-    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened_time;
 
     action measure_queue() {
         meta.ahead = widened_depth.get({ 13w0, intrinsic.enq_qdepth });
     }
 
     action measure_time() {
-        meta.waited = widened_time.get({ 14w0, intrinsic.deq_timedelta });
+        meta.waited = parsed.global_tstamp[31:0] - hdr.bridge.came;
     }
 
     apply {
         measure_queue();
-        measure_time();
+        if (hdr.bridge.isValid()) {
+            measure_time();
+        }
         if (hdr.feedback.isValid() && hdr.feedback.held == 1) {
-            keep.execute(kept.get({ hdr.feedback.port[5:0], hdr.feedback.priority }));
+            keep.execute(0);
         } else if (hdr.bridge.isValid()) {
-            meta.average = look.execute(looked.get({ hdr.bridge.out_port[5:0], hdr.bridge.priority }));
+            meta.average = look.execute(0);
         }
     }
 } // control Sojourn
@@ -1745,7 +1795,7 @@ control SubtractDelay(inout headers_t hdr, inout egress_metadata_t meta) {
     Register<time_t, bit<9>>(512, 0) queue_told_at;
     RegisterAction<time_t, bit<9>, bit<1>>(queue_told_at) report_again = {
         void apply(inout time_t last, out bit<1> due) {
-            if ((int<32>) (meta.now - last) > (int<32>) FEEDBACK_INTERVAL || (int<32>) (meta.now - last) < 0) {
+            if ((int<32>) (meta.now - last) > FEEDBACK_INTERVAL || (int<32>) (meta.now - last) < 0) {
                 last = meta.now;
                 due = 1;
             } else {
@@ -1962,7 +2012,7 @@ control EgressPipe(inout headers_t hdr, inout egress_metadata_t meta,
     KickOut() kick_out;
 
     apply {
-        sojourn.apply(hdr, meta, intrinsic);
+        sojourn.apply(hdr, meta, intrinsic, parsed);
         if (hdr.bridge.isValid()) {
             depth.apply(meta, intrinsic, parsed);
             estimate.apply(hdr, meta, intrinsic);
@@ -1990,7 +2040,7 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
         }
         if (ig_intr_md_for_dprsr.mirror_type == 2) {
             mirror.emit<bridge_t>(meta.session, {
-                meta.copy_kind, 0, meta.priority, 0, meta.probe_port, 0, 1w0, 0, meta.choice, meta.probe_path, meta.leaf, meta.tolerable
+                meta.copy_kind, 0, meta.priority, 0, meta.probe_port, 0, 1w0, 0, meta.choice, meta.probe_path, meta.leaf, meta.tolerable, meta.now
             });
         }
         if (ig_intr_md_for_dprsr.resubmit_type == 1) {

@@ -31,7 +31,9 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
 
 const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation ports of all pipelines
-const time_t FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
+const int<32> FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
+
+const time_t REPORT_TICK = 1024; // at most one report of departures in each
 const time_t FORGET = 10000000; // a queue without arrivals for this time counts as empty
 const bit<8> KIND_TAG = 0x10;
 const leaf_t SCOPE_ALL = 0xffff;
@@ -41,9 +43,9 @@ const bit<8> HOP_CHOICE = 2; // one of several paths
 const bit<8> HOP_OTHER = 3; // another port; or the packet is a report
 const port_t RECIRCULATION_PORT = 509;
 @from("pow(2, floor(log2(max(floor(rlb.hold), 1))))") @brief("window of time whose warnings expire together")
-const time_t WINDOW = 16384;
+const int<32> WINDOW = 16384;
 @from("max(floor(rlb.hold), 1) + floor(pow(2, floor(log2(max(floor(rlb.hold), 1)))) / 2)") @brief("time from the start of a window until its warnings expire")
-const time_t HOLD = 33792;
+const int<32> HOLD = 33792;
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
@@ -304,6 +306,7 @@ struct egress_metadata_t {
     bit<8>  copy_kind;    // first byte of the copy
     // ingress_qlen
     bit<32> departed;
+    time_t  tick;         // now, rounded down to REPORT_TICK
     // fabric
     leaf_t  own_leaf;     // leaf number of this switch
     bit<1>  at_leaf;      // this switch is a leaf
@@ -510,6 +513,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.session = 0;
         meta.copy_kind = 0;
         meta.departed = 0;
+        meta.tick = 0;
         meta.own_leaf = 0;
         meta.at_leaf = 0;
         meta.chance = 0;
@@ -850,6 +854,9 @@ control Predict(inout metadata_t meta) {
     @name(".ingress_qlen") @index("port,priority:8") @unit("bytes")
     @brief("buffered bytes by ingress port, and when they were last read")
     Register<ingress_queue_t, bit<9>>(512) ingress_qlen;
+    // An age above FORGET is no timer: after a wrap of the clock, at worst one
+    // queue keeps bytes that were never reported.
+    @noWarn("tna-age")
     RegisterAction<ingress_queue_t, bit<9>, bit<32>>(ingress_qlen) count_bytes = {
         void apply(inout ingress_queue_t queue, out bit<32> qlen) {
             if (meta.now - queue.looked_at > FORGET && (int<32>) meta.amount >= 0) {
@@ -986,7 +993,7 @@ control ReceiveWarnings(inout headers_t hdr,
     Register<warned_t, bit<6>>(64) warned;
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_mark = {
         void apply(inout warned_t window) {
-            if (meta.now - window.since > WINDOW) {
+            if ((int<32>) (meta.now - window.since) > WINDOW || (int<32>) (meta.now - window.since) < 0) {
                 window.since = meta.now;
                 window.paths = meta.mark;
             } else {
@@ -996,7 +1003,7 @@ control ReceiveWarnings(inout headers_t hdr,
     };
     RegisterAction<warned_t, bit<6>, bit<1>>(warned) warned_long = {
         void apply(inout warned_t window) {
-            if (meta.now - window.since > HOLD) {
+            if ((int<32>) (meta.now - window.since) > HOLD || (int<32>) (meta.now - window.since) < 0) {
                 window.since = meta.now;
                 window.paths = meta.mark;
             } else {
@@ -1012,7 +1019,7 @@ control ReceiveWarnings(inout headers_t hdr,
     RegisterAction<warned_t, bit<6>, bit<32>>(warned) warned_look = {
         void apply(inout warned_t window, out bit<32> now_paths) {
             now_paths = 0;
-            if (meta.now - window.since <= HOLD) {
+            if ((int<32>) (meta.now - window.since) <= HOLD && (int<32>) (meta.now - window.since) >= 0) {
                 now_paths = window.paths[31:0];
             }
         }
@@ -1023,7 +1030,7 @@ control ReceiveWarnings(inout headers_t hdr,
     Register<warned_t, bit<1>>(1) warned_all;
     RegisterAction<warned_t, bit<1>, bit<1>>(warned_all) warned_all_mark = {
         void apply(inout warned_t window) {
-            if (meta.now - window.since > WINDOW) {
+            if ((int<32>) (meta.now - window.since) > WINDOW || (int<32>) (meta.now - window.since) < 0) {
                 window.since = meta.now;
                 window.paths = meta.mark;
             } else {
@@ -1034,7 +1041,7 @@ control ReceiveWarnings(inout headers_t hdr,
     RegisterAction<warned_t, bit<1>, mask_t>(warned_all) warned_all_look = {
         void apply(inout warned_t window, out mask_t now_paths) {
             now_paths = 0;
-            if (meta.now - window.since <= HOLD) {
+            if ((int<32>) (meta.now - window.since) <= HOLD && (int<32>) (meta.now - window.since) >= 0) {
                 now_paths = window.paths[7:0];
             }
         }
@@ -1231,6 +1238,7 @@ control Rlb(inout headers_t hdr,
     @name(".window_packets") @index("one") @unit("packets")
     @brief("packets that returned from recirculation in a window of 1024 ns, and its number")
     Register<window_t, bit<1>>(1) window_packets;
+    @noWarn("tna-age") // a number of packets, no time
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) count_return = {
         void apply(inout window_t count, out bit<1> full) {
             full = 0;
@@ -1245,6 +1253,7 @@ control Rlb(inout headers_t hdr,
             }
         }
     };
+    @noWarn("tna-age") // a number of packets, no time
     RegisterAction<window_t, bit<1>, bit<1>>(window_packets) look_window = {
         void apply(inout window_t count, out bit<1> full) {
             full = 0;
@@ -1475,6 +1484,7 @@ control Depth(inout egress_metadata_t meta,
     // The lowest bits of a stamp are its path.
     action read_clock() {
         meta.now = parsed.global_tstamp[31:0] & ~32w7;
+        meta.tick = parsed.global_tstamp[31:0] & ~(REPORT_TICK - 1);
     }
 
     apply {
@@ -1491,15 +1501,18 @@ control Depart(inout headers_t hdr, inout egress_metadata_t meta) {
     @name(".departed") @index("port,priority:8") @unit("bytes")
     @brief("in egress: negative sum of the bytes of an ingress port that have left and are not yet reported, and the time of the last report")
     Register<departed_t, bit<9>>(512) departed;
+    // An age above FORGET is no timer: after a wrap of the clock, at worst the
+    // bytes of one tick are reported late.
+    @noWarn("tna-age")
     RegisterAction<departed_t, bit<9>, bit<32>>(departed) count_departure = {
         void apply(inout departed_t sum, out bit<32> report) {
             report = 0;
-            if (meta.now - sum.told_at > FEEDBACK_INTERVAL && meta.now - sum.told_at <= FORGET) {
+            if (sum.told_at != meta.tick && meta.tick - sum.told_at <= FORGET) {
                 report = sum.bytes;
             }
-            if (meta.now - sum.told_at > FEEDBACK_INTERVAL) {
+            if (sum.told_at != meta.tick) {
                 sum.bytes = 0 - (bit<32>) hdr.bridge.length;
-                sum.told_at = meta.now;
+                sum.told_at = meta.tick;
             } else {
                 sum.bytes = sum.bytes - (bit<32>) hdr.bridge.length;
             }

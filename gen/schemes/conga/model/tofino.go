@@ -17,7 +17,7 @@ func look(s *model.Switch, p *model.Packet) {
 	drawn := model.Share(p.Drawn[0], p.Paths)
 	i := s.PathCell(p.Leaf, drawn)
 	metric, at := s.Word("congestion_to.congestion", i), s.Word("congestion_to.fed_at", i)
-	if int32(at-(uint32(p.Now)-uint32(s.Setting("flowlet", "age")))) < 0 {
+	if uint32(p.Now)-at > uint32(s.Setting("flowlet", "age")) {
 		metric = 0
 	}
 	if metric != 0 {

@@ -27,6 +27,8 @@ func init() {
 
 			// On a Tofino.
 			"path_best.rank":   {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
+			"path_best.path":   {Draw: func(g *model.Drawer, _ int) int64 { return known + g.R.Int64N(int64(g.PathCells)) }},
+			"silence.slots":    {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(2 * Silent) }},
 			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
 		},
 		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Leave: leave, model.Rewrite: message, model.Depart: depart},

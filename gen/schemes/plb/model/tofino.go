@@ -12,12 +12,16 @@ import (
 // from which no packet leaves counts as paused, and a wait is compared with what
 // egress last reported. A packet that moves to another path is resubmitted.
 
-// A port counts as paused if packets have arrived for it for longer than Silent, with
+// A port counts as paused if packets have arrived for it in Silent slots of time, with
 // no gap longer than Rest, and egress reported no departure.
 const (
-	Silent = 4000
-	Rest   = 2000
+	Slot   = 1024 // ns
+	Silent = 4
+	Rest   = 8192 // ns
 )
+
+// slot is the start of the slot of a time.
+func slot(now model.Time) int64 { return model.Mod32(now) &^ (Slot - 1) }
 
 // othersWindow is a time in which all paths are measured: a probe interval for each
 // path, rounded up to a power of two.
@@ -32,7 +36,7 @@ func othersWindow(s *model.Switch) uint32 {
 // news updates the rank of a path and reports whether it is the best path.
 func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) {
 	s.SetWord("path_rank", s.PathCell(leaf, path), uint32(rank))
-	return s.UpdateBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), path, uint32(rank)) == path
+	return s.UpdateBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), path+known, uint32(rank)) == path+known
 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {
@@ -42,14 +46,19 @@ func hearOnTofino(s *model.Switch, p *model.Packet) {
 		kickOut(s, p.Reported)
 	default: // a packet left the port
 		i := int(p.Reported["port"])*8 + p.Class
-		*s.Cell("silence.since", i), *s.Cell("expected", i) = model.Mod32(p.Now), p.Reported["expected"]
+		*s.Cell("silence.slots", i), *s.Cell("silence.last", i), *s.Cell("expected", i) = 0, slot(p.Now), p.Reported["expected"]
 	}
 }
 
 // kickOut makes a path inactive until there is an echo of it.
 func kickOut(s *model.Switch, k model.Fields) {
 	s.Note("path kicked out")
-	news(s, k["leaf"], model.Path(k["path"]), KickedOut)
+	path, leaf := model.Path(k["path"]), int(k["leaf"])&(s.Leaves-1)
+	s.SetWord("path_rank", s.PathCell(k["leaf"], path), KickedOut)
+	if s.Word("path_best.path", leaf) == uint32(path)+known { // the next free path that is measured
+		s.SetWord("path_best.rank", leaf, free)
+		s.SetWord("path_best.path", leaf, 0)
+	}
 }
 
 func kickedOutOnTofino(s *model.Switch, p *model.Packet) {
@@ -87,18 +96,32 @@ func atSource(p *model.Packet) bool {
 	return p.Hop == model.ToChoice && p.Fabric == nil && p.Local == nil
 }
 
+const (
+	known = 128        // is added to the number of a best path
+	free  = 0x3fff0000 // a rank above those of free paths
+)
+
 // chooseOnTofino is Algorithm 2 for a packet. If all paths are kicked out, or the
-// best does not exist any more, it is a random one until the next measurement. t_td
-// is stored when a flow takes a path.
+// packet's route does not have the best one, a new flow takes a random path and others
+// stay. t_td is stored when a flow takes a path.
 func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 	takes := s.BeginsFlowlet(p) || p.Resubmitted
 	leaf, flow := int(p.Leaf), s.Flow(p)
-	best := s.WithBest("path_best.rank", "path_best.path", leaf, func(b *model.Best) {
-		if b.Value == KickedOut || b.Path >= uint32(p.Paths) {
-			*b = model.Best{Value: KickedOut, Path: uint32(model.Share(p.Drawn[0], p.Paths))}
-		}
-	})
-	path := s.FollowOrTake(p, takes, best)
+	best := model.Path(s.Word("path_best.path", leaf)) - known
+	hasBest := 0 <= best && best < p.Paths
+	if !hasBest {
+		const worse = 1
+		s.SetWord("path_best.rank", leaf, uint32(min(int64(s.Word("path_best.rank", leaf))+worse, 1<<32-1)))
+	}
+	takenPath := best
+	switch {
+	case hasBest:
+	case takes:
+		takenPath = model.Share(p.Drawn[0], p.Paths)
+	default:
+		takenPath = p.Paths - 1 // if the flow's path does not exist any more
+	}
+	path := s.FollowOrTake(p, takes, takenPath)
 	i := s.PathCell(p.Leaf, path)
 	if atSource(p) {
 		if takes {
@@ -108,7 +131,7 @@ func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 		p.Keep["tolerable"] = *s.Cell("flow_tolerable", flow)
 	}
 	// Line 3 but for new flows: the path is congested or kicked out.
-	p.Resubmit = s.Word("path_rank", i) >= 2<<30 && best != path && !p.Resubmitted
+	p.Resubmit = s.Word("path_rank", i) >= 2<<30 && hasBest && best != path && !p.Resubmitted
 	if p.Resubmit {
 		s.Note("flow moved")
 	}
@@ -143,13 +166,14 @@ func bridge(s *model.Switch, p *model.Packet) []byte {
 	}
 	return model.Fields{"kind": 5, "class": int64(p.Class), "port": int64(p.OutPort), "in": int64(p.InPort), "path": int64(p.Path), "leaf": p.Leaf,
 		"to_host": model.Bit(p.Hop == model.ToHost), "to_choice": model.Bit(p.Hop == model.ToChoice), "tolerable": p.Keep["tolerable"],
-	}.Append(nil, list+"to_host:8 to_choice:8 path:8 leaf:16 tolerable:32")
+		"came": model.Mod32(p.Now),
+	}.Append(nil, list+"to_host:8 to_choice:8 path:8 leaf:16 tolerable:32 came:32")
 }
 
 // probeDue reports whether a path to a leaf must be probed: the next one in turn.
 func probeDue(s *model.Switch, p *model.Packet) bool {
 	last, path := s.Cell("probed_at", int(p.Leaf)), s.Cell("probe_path", int(p.Leaf))
-	if !model.Passed(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
+	if !model.Since(uint32(*last), uint32(p.Now), uint32(s.Setting("probe", "interval"))) {
 		return false
 	}
 	*last = model.Mod32(p.Now)
@@ -164,16 +188,17 @@ func probeDue(s *model.Switch, p *model.Packet) bool {
 func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 	i, now := p.OutPort*8+p.Class, uint32(p.Now)
 	cost, priced := s.Config.Tables["pause_cost"][p.OutPort]
-	if !priced {
+	if !priced || p.Resubmit { // a packet that comes back counts then
 		return
 	}
-	since, last, paused := s.Cell("silence.since", i), s.Cell("silence.last", i), false
-	if int32(now-uint32(*last)) > Rest {
-		*since = int64(now)
-	} else {
-		paused = int32(now-uint32(*since)) > Silent
+	slots, last := s.Cell("silence.slots", i), s.Cell("silence.last", i)
+	paused := uint16(*slots) >= Silent
+	if in := slot(p.Now); uint32(in-*last) > Rest {
+		*slots = 0
+	} else if in != *last {
+		*slots = model.Mod32(*slots + 1)
 	}
-	*last = int64(now)
+	*last = slot(p.Now)
 	expected := s.Word("expected", i)
 	waits := uint32(p.Keep["tolerable"]) >= expected
 	s.SetWord("expected", i, expected+uint32(cost["byte_time"]))
@@ -197,7 +222,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 		kick["host"] = p.IP["src"]
 	}
 	told := s.Cell("told_at", messageCell(from, kick["leaf"], kick["path"]))
-	if !model.Passed(uint32(*told), now, uint32(cost["tell_again"])) {
+	if !model.Since(uint32(*told), now, uint32(cost["tell_again"])) {
 		return
 	}
 	*told = int64(now)
@@ -217,7 +242,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 func beginOnTofino(s *model.Switch, p *model.Packet) {
 	if p.Reported["held"] == 1 {
 		s.Note("average wait")
-		*s.Cell("sojourn", int(p.Reported["port"])*8+p.Class) = p.Reported["average"]
+		*s.Cell("sojourn", 0) = p.Reported["average"]
 	}
 }
 
@@ -236,7 +261,7 @@ func readOnTofino(s *model.Switch, p *model.Packet) {
 	if h["stamped"] == 1 {
 		leaf := int(h["src_leaf"]) & (s.Leaves - 1)
 		*s.Cell("echo_path", leaf), *s.Cell("echo_load", leaf) = (h["path"]+1)&255, h["load"]
-		*s.Cell("echo_age", leaf) = int64(s.Clock(p) - uint32(h["stamp"]))
+		*s.Cell("echo_age", leaf) = int64(uint32(p.Now) - uint32(h["stamp"]))
 	}
 }
 
@@ -250,15 +275,15 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 	p.Meta["written"] = 1
 	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Keep["tolerable"]
 	h["echo_load"] = *s.Cell("echo_load", leaf) // without an echo, that of the last one
-	if last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path)); model.Passed(uint32(*last), now, uint32(s.Setting("leaf_role", "interval"))) {
+	if last := s.Cell("stamped_at", s.PathCell(p.Leaf, p.Path)); model.Since(uint32(*last), now, uint32(s.Setting("leaf_role", "interval"))) {
 		s.Note("stamp")
-		h["stamped"], h["stamp"], *last = 1, int64(now), int64(now)
+		h["stamped"], h["stamp"], *last = 1, model.Mod32(p.Now), int64(now)
 	}
 	if p.Probe {
 		h["probe"], h["tolerable"] = 1, 1<<32-1
 		return
 	}
-	s.Echo(p, int64(now))
+	s.Echo(p, model.Mod32(p.Now))
 }
 
 // departOnTofino reduces t_td of a packet by its wait, and reports the expected wait
@@ -276,11 +301,11 @@ func departOnTofino(s *model.Switch, p *model.Packet) {
 		}
 	}
 	p.Probe = p.Probe || p.Meta["probe"] == 1 || h != nil && h["probe"] == 1
-	average, held := *s.Cell("sojourn", p.OutPort*8+p.Class), false
+	average, held := *s.Cell("sojourn", 0), false
 	if h != nil {
 		if held = s.DelayedByPause(p); held {
 			s.Note("held up")
-			h["tolerable"] = Sojourn{&average}.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
+			h["tolerable"] = Sojourn{&average}.Dequeued(h["tolerable"], 0, model.Mod32(p.Left-p.Now), sojournShift)
 		}
 		h["load"] = max(h["load"], load)
 	}

@@ -53,10 +53,11 @@ func countBytes(s *model.Switch, p *model.Packet, port, class int, bytes uint32)
 			p.QueueIn = 0
 			return
 		}
-		if since > forget {
+		now -= now % uint32(s.Constant("LOOK_INTERVAL"))
+		if now-lookedAt > forget {
 			queue = 0
 		}
-		looks = since > uint32(s.Constant("LOOK_INTERVAL"))
+		looks = now != lookedAt
 	}
 	queue += bytes
 	s.SetWord("ingress_qlen.bytes", i, queue)
@@ -308,9 +309,9 @@ func writeOnTofino(s *model.Switch, p *model.Packet) {
 // departOnTofino counts departures, and reports earlier ones to ingress, unless they
 // are older than 10 ms: then the queue counts as empty.
 func departOnTofino(s *model.Switch, p *model.Packet) {
-	i, now, told := p.InPort*8+p.Class, s.Clock(p), uint32(0)
+	i, now, told := p.InPort*8+p.Class, uint32(p.Left)&^(model.ReportTick-1), uint32(0)
 	bytes := s.Word("departed.bytes", i)
-	if since := now - s.Word("departed.told_at", i); since > model.ReportAgain {
+	if since := now - s.Word("departed.told_at", i); since != 0 {
 		if since <= forget {
 			told = bytes
 		}
