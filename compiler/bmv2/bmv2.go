@@ -14,9 +14,9 @@ package bmv2
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pauseless/pauseless/compiler/arch"
+	"github.com/pauseless/pauseless/compiler/include"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
@@ -352,7 +352,7 @@ func (g *generator) errorsAndEnums() {
 		g.out.Errors = append(g.out.Errors, bmv2json.Constant{Name: name, Value: i})
 	}
 	for _, e := range g.prog.Enums {
-		if e.Underlying != nil || strings.HasPrefix(g.rep.Set.Position(e.Decl.Pos()).File(), systemPrefix) {
+		if e.Underlying != nil || include.Is(g.rep.Set.Position(e.Decl.Pos()).File()) {
 			continue
 		}
 		en := &bmv2json.Enum{Name: e.Name}

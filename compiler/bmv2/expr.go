@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/pauseless/pauseless/compiler/include"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
-
-const systemPrefix = include.Prefix
 
 // validField is the field with the validity of a header.
 const validField = "$valid$"

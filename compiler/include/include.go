@@ -5,7 +5,11 @@
 // so that a program compiles with either compiler.
 package include
 
-import "embed"
+import (
+	"embed"
+	"path"
+	"strings"
+)
 
 // Files holds the P4 files.
 //
@@ -14,6 +18,20 @@ var Files embed.FS
 
 // Prefix precedes the names of these files in positions.
 const Prefix = "p4include/"
+
+// Is reports whether a file declares an architecture or the core library: it is one of
+// Files, or has the name of one, such as p4c's own v1model.p4 in a folder of the user.
+func Is(file string) bool {
+	if strings.HasPrefix(file, Prefix) {
+		return true
+	}
+	f, err := Files.Open(path.Base(file))
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
 
 // Foreign says what the files of architectures are that the compiler does not have.
 var Foreign = map[string]string{

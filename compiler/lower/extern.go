@@ -83,7 +83,7 @@ func (l *lowerer) isCore(c *types.Call) bool {
 func (l *lowerer) externArg(a arg) (ir.Arg, func()) {
 	out := ir.Arg{Source: a.t, Span: where(a.e, l.span)}
 	if en, ok := a.t.(*types.Enum); ok && en.Underlying == nil {
-		if c := isConst(a.v); c != nil && strings.HasPrefix(l.rep.Set.Position(en.Decl.Pos()).File(), include.Prefix) {
+		if c := isConst(a.v); c != nil && include.Is(l.rep.Set.Position(en.Decl.Pos()).File()) {
 			out.Member = c.Member
 			out.X = c
 			return out, nil

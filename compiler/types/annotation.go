@@ -3,15 +3,13 @@
 package types
 
 import (
-	"strings"
-
 	"github.com/pauseless/pauseless/compiler/include"
 	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
 // isSystem reports whether a file came with the compiler.
-func isSystem(name string) bool { return strings.HasPrefix(name, include.Prefix) }
+func isSystem(name string) bool { return include.Is(name) }
 
 // annotations checks the annotations that the compiler supports. Others may
 // have any form.
