@@ -161,7 +161,9 @@ func TestRandomBatches(t *testing.T) {
 			}
 			updates[i] = u
 		}
-		copied := func() []*p4v1.Update { return proto.Clone(&p4v1.WriteRequest{Updates: updates}).(*p4v1.WriteRequest).Updates }
+		copied := func() []*p4v1.Update {
+			return proto.Clone(&p4v1.WriteRequest{Updates: updates}).(*p4v1.WriteRequest).Updates
+		}
 		got := batch.write(p4v1.WriteRequest_CONTINUE_ON_ERROR, copied()...)
 		var want []codes.Code
 		for _, u := range copied() {

@@ -88,11 +88,11 @@ func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, *importe
 		warnings = append(warnings, c.For(t)...)
 		c.Fit(t.Links[t.Nodes[t.Hosts()[0]].Ports[0].Link].Rate)
 	}
-	flows, dialect, err := hpcc.ReadFlows(flowFile, t)
+	flows, dialect, more, err := hpcc.ReadFlows(flowFile, t)
 	if err != nil {
 		return nil, nil, err
 	}
-	warnings = append(warnings, hpcc.Adapt(flowFile, flows)...)
+	warnings = append(append(warnings, more...), hpcc.Adapt(flowFile, flows)...)
 	p, err := program.Load(cmp.Or(f.profile, c.Profile, "ecmp"))
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,8 @@
 package infile
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +25,9 @@ const (
 	// Line is the greatest length of a line of a data file.
 	Line = 1 << 20
 )
+
+// byteOrderMark begins UTF-8 text of some editors and spreadsheets. Readers leave it out.
+var byteOrderMark = []byte("\ufeff")
 
 // ErrSize is the cause of the error of a file that is too large.
 var ErrSize = errors.New("too large")
@@ -62,7 +67,7 @@ func readAll(r io.Reader, name string, most, size int64) ([]byte, error) {
 		case int64(len(data)) > most:
 			return nil, tooLarge(name, most)
 		case errors.Is(err, io.EOF):
-			return data, nil
+			return bytes.TrimPrefix(data, byteOrderMark), nil
 		case err != nil:
 			return nil, err
 		}
@@ -101,10 +106,14 @@ func OpenLines(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := bufio.NewReader(f)
+	if b, _ := r.Peek(len(byteOrderMark)); bytes.Equal(b, byteOrderMark) {
+		_, _ = r.Discard(len(b))
+	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{Lines(f, name), f}, nil
+	}{Lines(r, name), f}, nil
 }
 
 // ReadLines reads a file as Lines does, as a whole.

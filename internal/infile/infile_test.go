@@ -72,6 +72,21 @@ func TestLinesAreLimited(t *testing.T) {
 	}
 }
 
+// Editors and spreadsheets write a byte order mark before text. No reader sees it.
+func TestByteOrderMarkIsLeftOut(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "t")
+	for text, want := range map[string]string{"\ufeffa\n": "a\n", "\ufeff": "", "": "", "\xef\xbb": "\xef\xbb", "a\ufeff": "a\ufeff"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for what, read := range map[string]func(string) ([]byte, error){"Read": Read, "ReadLines": ReadLines} {
+			if got, err := read(name); err != nil || string(got) != want {
+				t.Errorf("%s of %q: %q, %v", what, text, got, err)
+			}
+		}
+	}
+}
+
 type big struct {
 	Name  string           `json:"name"`
 	List  []big            `json:"list"`

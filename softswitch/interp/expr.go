@@ -359,13 +359,16 @@ func (c *compiler) operation(o *bmv2json.Op) *expr {
 	case "last_stack_index", "size_stack":
 		s := c.expr(o.Right)
 		n := 0
-		switch s.kind {
-		case kStack:
+		switch {
+		case s.stk != nil && s.kind == kStack:
 			n = len(s.stk.elements)
-		case kUnionStack:
+		case s.ustk != nil && s.kind == kUnionStack:
 			n = len(s.ustk.elements)
+		case s.kind == kStack || s.kind == kUnionStack: // unknown, which is reported
+			return c.bad(o.Pos, kData)
 		default:
 			c.errorf(o.Pos, "%s of a %v", o.Op, s.kind)
+			return c.bad(o.Pos, kData)
 		}
 		e.r = s
 		e.lo, e.hi = big.NewInt(0), big.NewInt(int64(n))

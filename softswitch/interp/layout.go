@@ -238,6 +238,9 @@ func (c *compiler) declare() {
 		un := &union{name: u.Name, typ: unionTypes[u.Type]}
 		for _, id := range u.HeaderIDs {
 			if h := member(u.Pos, "header union "+u.Name, id); h != nil {
+				if i := len(un.members); un.typ != nil && i < len(un.typ.Headers) && h.typ.name != un.typ.Headers[i].Type {
+					c.errorf(u.Pos, "header union %s of type %s has %s of type %s in it, want type %s", u.Name, u.Type, h.name, h.typ.name, un.typ.Headers[i].Type)
+				}
 				h.union = un
 				un.members = append(un.members, h)
 			}

@@ -110,6 +110,7 @@ func TestMistakesInProgramsAreExplained(t *testing.T) {
 		{`"op" : "==", "left"`, `"op" : "=~", "left"`, `unknown operation "=~"`},
 		{`"op" : "==", "left" : {"type" : "field", "value" : ["h", "a"]}`, `"op" : "==", "left" : {"type" : "bool", "value" : true}`, "comparison of a boolean with a number"},
 		{`{"op" : "==", "left" : {"type" : "field", "value" : ["h", "a"]}, "right"`, `{"op" : "+", "left" : {"type" : "field", "value" : ["h", "a"]}, "right"`, "expression is a number, want a boolean"},
+		{`"op" : "==", "left" : {"type" : "field", "value" : ["h", "a"]}`, `"op" : "==", "left" : {"type" : "expression", "value" : {"op" : "last_stack_index", "left" : null, "right" : {"type" : "header_stack", "value" : "q"}}}`, "unknown header stack q"},
 		{`"id" : 1, "init_table" : null`, `"id" : 1, "init_table" : "nowhere"`, "unknown node nowhere"},
 	} {
 		if strings.Count(whole, tt.old) != 1 {

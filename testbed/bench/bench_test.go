@@ -409,7 +409,7 @@ func openW1(t *testing.T, j job) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flows, _, err := hpcc.ReadFlows(dir+"flow.txt", net)
+	flows, _, _, err := hpcc.ReadFlows(dir+"flow.txt", net)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,13 +26,17 @@ const firstPort = 10000
 // destination, priority, destination port, bytes and start in seconds. ConWeave's
 // files have no destination port; the number of words distinguishes the dialects.
 // Source ports are the simulator's. The destination port, which RoCEv2 does not
-// have, becomes the flow's Group. An error of the content is a diag.List.
-func ReadFlows(name string, t *topo.Topology) ([]fabric.Flow, Dialect, error) {
+// have, becomes the flow's Group. The warnings are about what the file has beyond its
+// flows. An error of the content is a diag.List.
+func ReadFlows(name string, t *topo.Topology) (flows []fabric.Flow, d Dialect, warnings diag.List, err error) {
 	r, err := open(name)
 	if err != nil {
-		return nil, HPCC, err
+		return nil, HPCC, nil, err
 	}
-	return r.flows(t)
+	if flows, d, err = r.flows(t); err == nil && r.skip() {
+		warnings.Warnf(diag.MakePos(&name, r.line, r.col), code, "from here on the file is not read: its first line says %d flows, as in the simulator", len(flows))
+	}
+	return flows, d, warnings, err
 }
 
 // ParseFlows is ReadFlows for a text in memory.
@@ -103,7 +107,7 @@ func (r *reader) otherFlows() {
 	case strings.Contains(word, ","):
 		r.errorf(at, "the file is a CSV, not a simulator's flow file: it belongs in a scenario, as traffic: [{trace: {file: %s}}]", filepath.Base(*r.name))
 	case word == "Nodes" || word == "Connections":
-		r.errorf(at, "the file is a connection matrix of htsim, which is not read: write the number of flows, and for each a line of source, destination, priority, bytes and start in seconds")
+		r.errorf(at, "the file is a connection matrix of htsim: give it a name that ends in .cm, with --topology leaf_spine.topo or our YAML")
 	}
 }
 

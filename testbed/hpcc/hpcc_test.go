@@ -5,6 +5,8 @@ package hpcc
 import (
 	"bytes"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,7 +59,7 @@ func TestW1FilesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flows, dialect, err := ReadFlows("testdata/w1/flow.txt", n)
+	flows, dialect, _, err := ReadFlows("testdata/w1/flow.txt", n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +69,27 @@ func TestW1FilesAreRead(t *testing.T) {
 	want := fabric.Flow{Src: 16, Dst: 106, Size: 53123, Start: 2*vtime.Second + 12539*vtime.Nanosecond, Class: 3, Port: 10000, Group: 100}
 	if flows[0] != want {
 		t.Errorf("first flow is %+v, want %+v", flows[0], want)
+	}
+}
+
+// A file may have more flows than its first line says: the simulator does not read them,
+// and neither do we, but that is said.
+func TestFlowsBeyondTheCountAreWarnedOf(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f.txt")
+	for text, want := range map[string]string{
+		"1\n0 2 3 100 5 2\n\n \n":             "",
+		"1\n0 2 3 100 5 2\n0 2 3 100 6 2.5\n": "f.txt:3:1: warning: from here on the file is not read: its first line says 1 flows",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		flows, _, warnings, err := ReadFlows(name, smallTopology(t))
+		if err != nil || len(flows) != 1 {
+			t.Fatalf("%q: %d flows, %v", text, len(flows), err)
+		}
+		if got := warnings.Error(); len(warnings) > 0 != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%q: warnings are %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -328,6 +351,7 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{topology, "2 1 1\n2\n", `x.txt:2:1: the number of a switch is "2", must be a whole number from 0 to 1`},
 		{topology, "2 1 1\n1\n0 1 40Gb 1us 0", `x.txt:3:5: a link's rate is "40Gb"`},
 		{topology, "2 1 1\n1\n0 1 40Gbps 1us 2", `a link's error rate is "2"`},
+		{topology, "2 1 1\n1\n0 1 40Gbps 0ms 0", "x.txt:3:12: a link has no delay"},
 		{topology, "2 1 1\n1\n1 1 40Gbps 1us 0", "x.txt:3:3: node 1 has a link to itself"},
 		{topology, "2 1 0\n1\n", "host h0 needs exactly one link"},
 		{topology, "99999999 0 0", `the number of nodes is "99999999"`},
@@ -339,7 +363,7 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{flows, "1\n0 2 3 1000000\n", "x.txt:2:1: a flow has 5 fields (source, destination, priority, bytes, start) or 6 (with a destination port before the bytes), this line has 4"},
 		{flows, "2\n0 2 3 100 5 2\n0 2 3 100 5\n", "x.txt:3:1: a flow has 6 fields in the lines before, this line has 5"},
 		{flows, "src,dst,bytes,start\nh1,h2,5,0us\n", "x.txt:1:1: the file is a CSV, not a simulator's flow file: it belongs in a scenario, as traffic: [{trace: {file: x.txt}}]"},
-		{flows, "Nodes 8\nConnections 1\n0->1 start 0 size 5\n", "the file is a connection matrix of htsim, which is not read"},
+		{flows, "Nodes 8\nConnections 1\n0->1 start 0 size 5\n", "the file is a connection matrix of htsim: give it a name that ends in .cm"},
 		{topology, "2 1 2\n1\n0 1 40Gbps 1us 0\n", "x.txt:1:5: the file says 2 links, has 1"},
 		{topology, "leaf_spine: {leaves: 2}\n", `the file begins with "leaf_spine:": a topology of ours in YAML or JSON has a name that ends in .yaml or .json`},
 		{topology, "CC_MODE 1\n", "the file begins with CC_MODE, a key of a configuration: give it as --config"},

@@ -92,7 +92,11 @@ func (r *reader) topologyFor(sw topo.SwitchConfig, down *LinkDown) (*topo.Topolo
 		a := int(r.int("a link's first node", 0, int64(nodes)-1))
 		z := int(r.int("a link's second node", 0, int64(nodes)-1))
 		at := r.at
-		rate, delay, loss := r.rate("a link's rate"), r.time("a link's delay"), r.float("a link's error rate", 0, 1)
+		rate, delay := r.rate("a link's rate"), r.time("a link's delay")
+		if delay == 0 && !r.failed() {
+			r.errorf(r.at, "a link has no delay; the fabric needs some, 1ns will do")
+		}
+		loss := r.float("a link's error rate", 0, 1)
 		if a == z {
 			r.errorf(at, "node %d has a link to itself", a)
 		}

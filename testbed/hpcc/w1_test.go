@@ -26,7 +26,7 @@ func w1(tb testing.TB, threads int, seed uint64, hash func(t *topo.Topology, ip 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	flows, _, err := ReadFlows("testdata/w1/flow.txt", t)
+	flows, _, _, err := ReadFlows("testdata/w1/flow.txt", t)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // Trace replays flows from a CSV file. Its first line names the columns: src and
-// dst, which are names of hosts, bytes, start, a time with a unit, and optionally
-// class, port and coflow.
+// dst, which are names of hosts, bytes, a number or a size with a unit, start, a time
+// with a unit, and optionally class, port and coflow.
 type Trace struct {
 	File  string     `yaml:"file"`  // the CSV file, relative to the scenario
 	Start vtime.Time `yaml:"start"` // added to the start of each flow
@@ -89,6 +89,9 @@ func readTrace(name string, r io.Reader, t *topo.Topology) ([]fabric.Flow, error
 		return nil, csvError(fail, err)
 	}
 	known := []string{"src", "dst", "bytes", "start", "class", "port", "coflow"}
+	if len(head) == 1 && strings.ContainsAny(head[0], ";\t") {
+		return nil, fail(1, 1, "the first line has no commas: columns are separated by commas, as in %q", strings.Join(known[:4], ","))
+	}
 	column := make(map[string]int)
 	for i, h := range head {
 		line, col := c.FieldPos(i)
@@ -145,8 +148,15 @@ func readTrace(name string, r io.Reader, t *topo.Topology) ([]fabric.Flow, error
 			return id
 		}
 		f.Src, f.Dst = host("src"), host("dst")
-		f.Size = number("bytes", 1, 1<<42)
-		if w, ok := field("start"); ok {
+		if w, _ := field("bytes"); strings.HasSuffix(w, "B") { // as in YAML
+			size, err := vtime.ParseSize(w)
+			if f.Size = int64(size); bad == "" && (err != nil || f.Size < 1 || f.Size > 1<<42) {
+				bad = fmt.Sprintf("bytes is %q, must be from 1 to %d", w, int64(1)<<42)
+			}
+		} else {
+			f.Size = number("bytes", 1, 1<<42)
+		}
+		if w, ok := field("start"); ok && w != "0" {
 			if f.Start, err = vtime.ParseTime(w); err != nil {
 				bad = err.Error()
 			}

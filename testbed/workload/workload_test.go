@@ -427,9 +427,10 @@ func TestSameSeedSameFlows(t *testing.T) {
 	}
 }
 
+// The file is as a spreadsheet saves it: with a byte order mark and CR LF.
 func TestTraceIsReplayed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(name, []byte("start, src, dst, bytes, coflow, class\n# comment\n10us,h1,h16,5000,7,\n1.5ms,h2,h1,1,,6\n"), 0o644); err != nil {
+	if err := os.WriteFile(name, []byte("\ufeffstart, src, dst, bytes, coflow, class\r\n# comment\r\n10us,h1,h16,5KB,7,\r\n1.5ms,h2,h1,1,,6\r\n0,h3,h1,2,,\r\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	net := network(t, sixteen)
@@ -438,6 +439,7 @@ func TestTraceIsReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []fabric.Flow{
+		{Src: 2, Dst: 0, Size: 2, Start: vtime.Millisecond, Class: 3, Group: 1},
 		{Src: 0, Dst: 15, Size: 5000, Start: 1010 * vtime.Microsecond, Class: 3, Coflow: 7, Group: 1},
 		{Src: 1, Dst: 0, Size: 1, Start: 2500 * vtime.Microsecond, Class: 6, Group: 1},
 	}
@@ -459,6 +461,10 @@ func TestMistakesInTraces(t *testing.T) {
 		"src,dst,bytes,start\nh1,h1,5,1us\n":       "h1 sends to itself",
 		"src,dst,bytes,start\nh1,h2,5,1us,9\n":     "wrong number of fields",
 		"src,dst,bytes,start,class\nh1,h2,5,1us,9": `class is "9"`,
+		"src;dst;bytes;start\nh1;h2;5;1us\n":       "columns are separated by commas",
+		"src,dst,bytes,start\nh1,h2,99TB,1us\n":    `bytes is "99TB"`,
+		"src,dst,bytes,start\nh1,h2,0B,1us\n":      `bytes is "0B"`,
+		"src,dst,bytes,start\nh1,h99,5KB,1us\n":    `no host is called "h99"`,
 	} {
 		if _, err := readTrace("t.csv", strings.NewReader(in), net); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", in, err, want)
