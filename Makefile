@@ -121,7 +121,7 @@ semantics: ## random programs against an evaluator of the language specification
 
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>; PUBLIC_P4=<checkouts of others' programs>
 	P4C=$(abspath $(P4C)) PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 3h ./bmv2tests/conformance -args -reference
-	PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 1h ./bmv2tests/exercises ./internal/topo
+	PUBLIC_P4="$(PUBLIC_P4)" NETNS_EXERCISES=all $(GO) test -count=1 -v -timeout 1h ./bmv2tests/exercises ./internal/topo
 
 model: ## judge every program by the papers' algorithms, 30,000 random cases each; P4C_BM2=<p4c-bm2-ss> has p4c compile them
 	MODEL=1 $(GO) test -count=1 -v -timeout 3h ./bmv2tests/model/judge

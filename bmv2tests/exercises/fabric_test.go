@@ -38,11 +38,69 @@ expect:
 - {packets: a, at: h1}
 - {packets: b, at: h1}
 `},
-	{"incomplete", "basic", `
+	// What the pages say about the programs before anything was added to them.
+	{"incomplete basic", "basic", `
 topology: pod-topo/topology.json
 program: {p4: basic.p4, entries: "pod-topo/{switch}-runtime.json"}
 packets: [{name: a, from: h1, to: h2, ping: true}]
 expect: [{packets: a, at: h2, count: 0}]
+`},
+	{"incomplete calc", "calc", `
+topology: topology.json
+program: {p4: calc.p4, entries: "{switch}-runtime.json"}
+packets: [{name: sum, from: h1, ethernet: {type: "0x1234"}, hex: "5034 01 2b 00000007 00000005 deadbeef 2020"}]
+expect: [{packets: sum, at: h1, count: 0}]
+`},
+	{"incomplete ecn", "ecn", `
+topology: topology.json
+program: {p4: ecn.p4, entries: "{switch}-runtime.json"}
+until: 100s
+packets:
+- {name: iperf, from: h11, to: h22, udp: {destination: 5001}, size: 1500B, rate: 1Mbps, duration: 500ms}
+- {name: ect, from: h1, to: h2, start: 400ms, udp: {destination: 4321}, ipv4: {ecn: 1}}
+expect: [{packets: ect, at: h2, fields: {ipv4.ecn: 1}}]
+`},
+	{"incomplete mri", "mri", `
+topology: topology.json
+program: {p4: mri.p4, entries: "{switch}-runtime.json"}
+packets: [{name: mri, from: h1, to: h2, udp: {destination: 4321}, ipv4: {options: 1f04 0000}, text: P4 is cool}]
+expect: [{packets: mri, at: h2, bytes: "**** **** **** **** **** **** 0800 46"}]
+`},
+	{"incomplete load_balance", "load_balance", `
+topology: topology.json
+program: {p4: load_balance.p4, entries: "{switch}-runtime.json"}
+packets: [{name: a, from: h1, tcp: {source: 50001, destination: 1234}, ipv4: {destination: 10.0.0.1}}, {name: b, from: h1, tcp: {source: 50003, destination: 1234}, ipv4: {destination: 10.0.0.1}}]
+expect: [{at: h3, count: 0}]
+`},
+	{"incomplete multicast", "multicast", `
+topology: sig-topo/topology.json
+program: {p4: multicast.p4, entries: []}
+packets: [{name: all, from: h1, ethernet: {destination: "ff:ff:ff:ff:ff:ff", type: "0x0806"}, hex: "00"}]
+expect: [{packets: all, at: h2, count: 0}]
+`},
+	{"incomplete firewall", "firewall", `
+topology: pod-topo/topology.json
+program: {p4: basic.p4}
+packets: [{name: iperf in, from: h3, to: h1, tcp: {source: 40002, destination: 5001, bytes: 100KB}}]
+expect: [{packets: iperf in, at: h1, stream: true}]
+`},
+	{"incomplete qos", "qos", `
+topology: topology.json
+program: {p4: qos.p4, entries: "{switch}-runtime.json"}
+packets: [{name: udp, from: h1, to: h2, udp: {destination: 4321}, ipv4: {tos: 1}}]
+expect: [{packets: udp, at: h2, bytes: "**** **** **** **** **** **** 0800 4501"}]
+`},
+	{"incomplete source_routing", "source_routing", `
+topology: topology.json
+program: {p4: source_routing.p4, entries: "{switch}-runtime.json"}
+packets: [{name: long, from: h1, to: h2, ethernet: {type: "0x1234"}, insert: 0002 0003 0002 0002 8001, udp: {destination: 4321}}]
+expect: [{packets: long, at: h2, count: 0}]
+`},
+	{"incomplete link_monitor", "link_monitor", `
+topology: pod-topo/topology.json
+program: {p4: link_monitor.p4, entries: "pod-topo/{switch}-runtime.json"}
+packets: [{name: probe, from: h1, ethernet: {type: "0x0812"}, hex: "00 04 01 04 01 03 02 03 02 01 00000000000000000000000000000000000000000000000000000000000000000000000000000000"}]
+expect: [{packets: probe, at: h1, bytes: "**** **** **** **** **** **** 0812 09 01 00"}]
 `},
 	{"basic_tunnel", "basic_tunnel", `
 topology: topology.json
@@ -123,7 +181,11 @@ packets:
 - {name: out, from: h1, to: h3, start: 1ms, tcp: {source: 40000, destination: 5001}}
 - {name: back, from: h3, to: h1, start: 2ms, tcp: {source: 5001, destination: 40000, flags: [syn, ack]}}
 - {name: inside, from: h1, to: h2, tcp: {source: 1, destination: 2}}
+- {name: iperf out, from: h1, to: h3, start: 3ms, tcp: {source: 40001, destination: 5001, bytes: 100KB}}
+- {name: iperf in, from: h3, to: h1, start: 3ms, tcp: {source: 40002, destination: 5001, bytes: 100KB}}
 expect:
+- {packets: iperf out, at: h3, stream: true}
+- {packets: iperf in, at: h1, stream: false}
 - {packets: in, at: h1, count: 0}
 - {packets: out, at: h3, fields: {ipv4.checksum: ok}}
 - {packets: back, at: h1}

@@ -56,16 +56,23 @@ type controller struct {
 	messages chan *p4v1.StreamMessageResponse
 }
 
-// start starts a switch and a primary controller. Port 2, to which the program
-// sends, is a file. A cable connects ports 1 and 3, so that the switch does not end
-// at the end of the file.
-func start(t *testing.T) *controller {
+// process is a running pauseless.
+type process struct {
+	addr   string        // of the P4Runtime server that it says first
+	out    *bytes.Buffer // its standard output, once ended is closed
+	ended  chan struct{}
+	failed error
+}
+
+// begin starts pauseless, which says after a text where it listens.
+func begin(t *testing.T, after string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience) // limit of a test
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, binary(t), "switch", program, "--port", "1@mem:a", "--port", "3@mem:a",
-		"--port", "2@pcap:,"+filepath.Join(t.TempDir(), "out.pcap"), "--grpc", "127.0.0.1:0")
-	out, err := cmd.StderrPipe()
+	cmd := exec.CommandContext(ctx, binary(t), args...)
+	p := &process{out: new(bytes.Buffer), ended: make(chan struct{})}
+	cmd.Stdout = p.out
+	errs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,33 +80,45 @@ func start(t *testing.T) *controller {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	read := make(chan struct{}) // closed after all its output
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		<-read
-		cmd.Wait()
+		<-p.ended
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(log.String(), p.out.String())
 		}
 	})
 	addrs := make(chan string, 1)
 	go func() {
-		defer close(read)
-		defer close(addrs)
+		defer close(p.ended)
 		said := false
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		for lines := bufio.NewScanner(errs); lines.Scan(); {
 			fmt.Fprintln(&log, lines.Text())
-			if _, at, ok := strings.Cut(lines.Text(), `msg="P4Runtime server" address=`); ok && !said {
-				at, _, _ = strings.Cut(at, " ")
-				addrs <- at
+			if _, at, ok := strings.Cut(lines.Text(), after); ok && !said {
+				addrs <- strings.TrimRight(strings.Fields(at)[0], ",")
 				said = true
 			}
 		}
+		close(addrs)
+		p.failed = cmd.Wait()
 	}()
-	addr := <-addrs
-	if addr == "" {
-		t.Fatal("the switch does not say where it listens")
+	if p.addr = <-addrs; p.addr == "" {
+		t.Fatal("pauseless does not say where it listens")
 	}
+	return p
+}
+
+// start starts a switch and a primary controller. Port 2, to which the program
+// sends, is a file. A cable connects ports 1 and 3, so that the switch does not end
+// at the end of the file.
+func start(t *testing.T) *controller {
+	t.Helper()
+	return primary(t, begin(t, `msg="P4Runtime server" address=`, "switch", program, "--port", "1@mem:a", "--port", "3@mem:a",
+		"--port", "2@pcap:,"+filepath.Join(t.TempDir(), "out.pcap"), "--grpc", "127.0.0.1:0").addr)
+}
+
+// primary connects a controller that is primary and knows the program.
+func primary(t *testing.T, addr string) *controller {
+	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -162,7 +162,7 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	if err := k.AwaitKept(wait); err != nil {
 		return err
 	}
-	if err := n.HostCommands(ctx); err != nil {
+	if err := n.HostCommands(ctx, func(text string) { fmt.Fprintln(errs, text) }); err != nil {
 		return err
 	}
 	d.describe(cmd)

@@ -33,7 +33,8 @@ other flows, DRILL against RLB over DRILL, with flow control by the program,
 since BMv2 has none.
 
 Times in the results are those of the topology; in real time everything takes
-longer by the scale, which is printed. Frames on all links are observed, to count
+longer by the scale, which is printed. A program of one's own (program) runs with
+single packets (packets, expect), as fast as its topology. Frames on all links are observed, to count
 PFC frames, warnings, and packets that were lost.`,
 		Example: `  sudo pauseless deploy run --switch bmv2 --out results
   sudo pauseless deploy run incast.yaml --switch bmv2
@@ -131,6 +132,10 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 		err = werr
 	}
 	result.PrintCauses(cmd.OutOrStdout(), runs)
+	if err == nil {
+		err = stuckIn(runs)
+	}
+	o.Local.Own = s.Cases()[0].Own() != nil
 	if plan, perr := local.New(s.Cases()[0].Net(), o.Local); perr == nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "\non %s; %s\n", kind, plan.ScaleText())
 	}

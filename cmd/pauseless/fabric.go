@@ -11,15 +11,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/fabric/cc"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/hpcc"
 	"github.com/pauseless/pauseless/testbed/packets"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
 func newFabricCmd() *cobra.Command {
@@ -42,6 +45,10 @@ type fabricFlags struct {
 	threads                                             int
 	collective                                          collectiveFlags
 	explain, lost                                       bool
+
+	serve string // address
+	quiet time.Duration
+	pace  float64
 }
 
 func newFabricRunCmd() *cobra.Command {
@@ -56,12 +63,19 @@ connection matrix and topology, or --collective for the bus bandwidth of an
 operation among GPUs. Output files that a configuration names are written below the
 working folder.
 
+With --serve the switches serve P4Runtime, in virtual time, to controllers that you
+start: p4runtime-go-client, p4runtime-shell, your own. Time begins when a controller is
+primary of a switch, and stands still after each message to a controller until no call
+has come for the time of --quiet; with --pace it goes on at a pace instead. The run
+lasts until the scenario's time is over.
+
 Ctrl-C stops the run; the results so far are kept and marked partial. The exit
 code is 3 if measured flows are left: the time was over, or they cannot proceed.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --explain --lost -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run scenario.yaml --trace run.json   # for ui.perfetto.dev
+  pauseless fabric run scenario.yaml --serve            # from 127.0.0.1:9559 on
   pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps
   pauseless fabric run --topology leaf_spine.topo --flows ring.cm --profile rps
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
@@ -85,6 +99,10 @@ code is 3 if measured flows are left: the time was over, or they cannot proceed.
 	fl.StringVarP(&f.output, "output", "o", "table", "`FORM`: what to print: table or json")
 	fl.BoolVar(&f.explain, "explain", false, "print why links were paused: the root, the spread and the victims of each storm of pauses (docs/pauses.md)")
 	fl.BoolVar(&f.lost, "lost", false, "with --explain: run again without each of the worst causes, and print what flows lost to it")
+	fl.StringVar(&f.serve, "serve", "", "`HOST:PORT`: serve P4Runtime there to controllers, each further switch at the next port; without a value at 127.0.0.1:9559")
+	fl.Lookup("serve").NoOptDefVal = "127.0.0.1:9559"
+	fl.DurationVar(&f.quiet, "quiet", virtual.DefaultQuiet, "with --serve: real time without a call after which controllers have answered")
+	fl.Float64Var(&f.pace, "pace", 0, "`SECONDS`: with --serve: virtual time that passes in a second, at most; without it, time waits for controllers")
 	threadsFlag(fl, &f.threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
@@ -112,6 +130,9 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	stderr := cmd.ErrOrStderr()
 	var watch peaks
 	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read, Explain: f.explain, Lost: f.lost}
+	if o.Serve, err = f.serving(cmd, s); err != nil {
+		return err
+	}
 	if f.pcap != "" {
 		if err := checkFolder(f.pcap); err != nil {
 			return err
@@ -142,6 +163,29 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 		watch.print(cmd.OutOrStdout(), s)
 	}
 	return err
+}
+
+// serving returns how P4Runtime is served; nil without --serve.
+func (f *fabricFlags) serving(cmd *cobra.Command, s *scenario.Scenario) (*virtual.Serve, error) {
+	switch {
+	case f.serve == "" && (f.pace != 0 || cmd.Flags().Changed("quiet")):
+		return nil, usageErrorf(cmd, "--pace and --quiet need --serve")
+	case f.serve == "":
+		return nil, nil
+	case f.pace < 0 || f.quiet <= 0:
+		return nil, usageErrorf(cmd, "--pace and --quiet must be above zero")
+	case len(s.Cases())*len(s.Seeds) != 1:
+		return nil, usageErrorf(cmd, "--serve is for one run, and the scenario has %d: leave one arm and one seed", len(s.Cases())*len(s.Seeds))
+	case f.lost:
+		return nil, usageErrorf(cmd, "--lost repeats runs, which a controller does not: leave it out with --serve")
+	}
+	stderr := cmd.ErrOrStderr()
+	return &virtual.Serve{Address: f.serve, Quiet: f.quiet, Pace: f.pace, Ready: func(targets []controlplane.Target) {
+		for _, t := range targets {
+			fmt.Fprintf(stderr, "%s: P4Runtime at %s, device %d\n", t.Name, t.Addr, t.DeviceID)
+		}
+		fmt.Fprintln(stderr, "time begins when a controller is primary")
+	}}, nil
 }
 
 // scenario returns the scenario of the command line: a file, or another

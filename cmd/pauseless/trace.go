@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 )
 
 func newTraceCmd() *cobra.Command {
-	var name, flow, arm string
+	var name, flow, arm, output string
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "trace SCENARIO.yaml",
@@ -30,7 +31,8 @@ The packet is one of a series of packets, or of a flow by its number. The progra
 step by step then, with the same results.`,
 		Example: `  pauseless trace mine.yaml
   pauseless trace mine.yaml --packet greeting:3
-  pauseless trace mine.yaml --flow 1:20 --arm drill --seed 2`,
+  pauseless trace mine.yaml --flow 1:20 --arm drill --seed 2
+  pauseless trace mine.yaml -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageErrorf(cmd, "want one scenario file")
@@ -41,6 +43,9 @@ step by step then, with the same results.`,
 			w, err := wanted(cmd, name, flow)
 			if err != nil {
 				return err
+			}
+			if output != "text" && output != "json" {
+				return usageErrorf(cmd, "--output is %q, expected text or json", output)
 			}
 			s, err := scenario.Read(args[0])
 			if err != nil {
@@ -68,14 +73,22 @@ step by step then, with the same results.`,
 			if err != nil {
 				return err
 			}
+			if list := prog.Warnings(); len(list) > 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), list.Error())
+			}
 			t := trace.New(w)
 			_, err = c.Run(cmd.Context(), prog, seed, scenario.Options{Trace: t, Event: func(controlplane.Event) {}})
-			return errors.Join(t.Print(cmd.OutOrStdout()), err)
+			show := t.Print
+			if output == "json" {
+				show = t.WriteJSON
+			}
+			return errors.Join(show(cmd.OutOrStdout()), err)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&name, "packet", "", "`NAME`: packet of a series, NAME or NAME:N with its number from 1 (default: the first one of the first series)")
 	f.StringVar(&flow, "flow", "", "`N`: packet of flow N, or N:K for its K-th packet")
+	f.StringVarP(&output, "output", "o", "text", "`FORM`: what to print: text, or json: one object a step, with its time in ns, node, branch and text")
 	f.StringVar(&arm, "arm", "", "`NAME`: arm, or arm and point as results name it (default: the first)")
 	f.Uint64Var(&seed, "seed", 0, "`N`: seed (default: the first of the scenario)")
 	return cmd

@@ -17,6 +17,16 @@ type Endpoint interface {
 	Receive(now vtime.Time, f *packet.Frame) []byte
 }
 
+// Port is what an Endpoint sends with besides the frames of Next: Send sends a frame now, and
+// At sets a timer. Both are for the host's goroutine, or for the time before the run.
+type Port struct{ p *endpoint }
+
+// Send sends a frame, which it copies, with a number as in packet.Frame.Flow.
+func (p Port) Send(data []byte, number uint32) { p.p.send(p.p.h.net.Now(), data, number) }
+
+// At calls an event at a time.
+func (p Port) At(at vtime.Time, ev vtime.Event, arg uint64) { p.p.h.net.At(at, ev, arg) }
+
 // endpoint is the Endpoint of a host, and the frame that it sends next.
 type endpoint struct {
 	h      *Host
@@ -29,9 +39,10 @@ type endpoint struct {
 
 // SetEndpoint gives the host an Endpoint, before the run. Its frames leave by the first
 // port, in the class of their DSCP, before data of flows of that class.
-func (h *Host) SetEndpoint(e Endpoint) {
+func (h *Host) SetEndpoint(e Endpoint) Port {
 	h.endpoint = &endpoint{h: h, e: e}
 	h.endpoint.next()
+	return Port{h.endpoint}
 }
 
 // Idle reports whether the host's Endpoint, if it has one, has sent all its frames.

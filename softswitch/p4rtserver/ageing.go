@@ -144,7 +144,9 @@ func (a *ageing) notify(n *p4v1.IdleTimeoutNotification) {
 			}
 		}
 		if len(own.TableEntry) > 0 {
-			c.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: own}})
+			if c.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: own}}) {
+				a.s.told.Add(1)
+			}
 		}
 	}
 }

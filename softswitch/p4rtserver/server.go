@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -40,6 +41,8 @@ type Options struct {
 	// ReadPiece, if not nil, is called after each piece of a read, without a lock, for tests
 	// that observe a server.
 	ReadPiece func()
+	// VirtualTime makes timestamps in messages those of the switch's virtual clock.
+	VirtualTime bool
 	// Compile has the options for compiling programs.
 	Compile interp.Options
 	// Logger gets log messages; nil is silent.
@@ -74,6 +77,7 @@ type Server struct {
 	// of streams.
 	chosen, others, messages pace
 	arb                      arbiter
+	told                     atomic.Uint64 // messages of the data path for controllers
 	// digests belongs to the data path: the switch's lock guards it.
 	digests digester
 	ageing  ageing
@@ -244,5 +248,11 @@ func (d *device) lock() func() {
 	return d.s.sw.Hold()
 }
 
-// wallNanos returns nanoseconds since the epoch, for timestamps in messages.
-func (s *Server) wallNanos() int64 { return time.Now().UnixNano() }
+// wallNanos returns nanoseconds since the epoch, for timestamps in messages. With
+// Options.VirtualTime they are those since the start of the switch.
+func (s *Server) wallNanos() int64 {
+	if s.opts.VirtualTime {
+		return s.sw.Now().Nanoseconds()
+	}
+	return time.Now().UnixNano()
+}

@@ -29,8 +29,9 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 		for {
 			select {
 			case m := <-c.out:
+				err := stream.Send(m)
 				c.queued.Add(-int64(proto.Size(m)))
-				if err := stream.Send(m); err != nil {
+				if err != nil {
 					failed <- err
 					return
 				}
@@ -155,12 +156,31 @@ func (s *Server) notify(m *p4v1.StreamMessageResponse, concerns func(*scope) boo
 			continue
 		}
 		if c.send(m) {
+			s.told.Add(1)
 			result = sent
 		} else {
 			result = max(result, noRoom)
 		}
 	}
 	return result
+}
+
+// Told returns the number of packets, digest lists and notifications that were queued for
+// primary controllers.
+func (s *Server) Told() uint64 { return s.told.Load() }
+
+// Primary reports whether a controller is primary, and whether messages wait that were
+// not yet handed to the connection of a controller.
+func (s *Server) Primary() (is, waiting bool) {
+	s.arb.mu.Lock()
+	defer s.arb.mu.Unlock()
+	for _, r := range s.arb.roles {
+		is = is || r.primary != nil
+		for _, c := range r.clients {
+			waiting = waiting || c.queued.Load() > 0
+		}
+	}
+	return is, waiting
 }
 
 // packetHeader is a controller header: it precedes the packet on the CPU port.

@@ -84,7 +84,7 @@ func TestScenariosThatRealNetworksCannotRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = possible(s.Cases()[0], local.Options{Direct: c.direct})
+		err = possible(s.Cases()[0], Options{Local: local.Options{Direct: c.direct}})
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q:\n%s", err, c.want, c.text)
 		}

@@ -69,7 +69,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 		o.Say = func(string) {}
 	}
 	for _, c := range s.Cases() {
-		if err := possible(c, o.Local); err != nil {
+		if err := possible(c, o); err != nil {
 			return nil, err
 		}
 	}
@@ -85,6 +85,18 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) ([]*result.Run, e
 			said = text
 		}
 		for _, seed := range s.Seeds {
+			if c.Own() != nil {
+				o.Say(fmt.Sprintf("%v, seed %d: %d series of packets", c, seed, len(c.Packets)))
+				run, err := own(ctx, c, plan, seed, o)
+				if run != nil {
+					run.Scenario = s.Name
+					runs = append(runs, run)
+				}
+				if err != nil {
+					return runs, fmt.Errorf("%v, seed %d: %w", c, seed, err)
+				}
+				continue
+			}
 			flows, err := c.Flows(seed)
 			if err != nil {
 				return runs, err
@@ -108,6 +120,10 @@ func planOf(c *scenario.Case, o local.Options) (*local.Plan, error) {
 	if o.PacketRate == 0 {
 		o.PacketRate = c.BMv2.PacketRate
 	}
+	if o.Own = c.Own() != nil; o.Own {
+		o.Overhead = c.Hosts.Overhead
+		return local.New(c.Net(), o)
+	}
 	o.Packet, o.Overhead = c.Hosts.MTU+roce.MostHeaders, c.Hosts.Overhead
 	hosts := c.Hosts
 	hosts.CC.Algorithm = cmp.Or(hosts.CC.Algorithm, "none")
@@ -120,9 +136,9 @@ func planOf(c *scenario.Case, o local.Options) (*local.Plan, error) {
 }
 
 // possible returns an error if a case cannot run on real switches.
-func possible(c *scenario.Case, o local.Options) error {
+func possible(c *scenario.Case, o Options) error {
 	switch {
-	case len(c.Faults) > 0 && o.Direct:
+	case len(c.Faults) > 0 && o.Local.Direct:
 		return errors.New("links of veth pairs have no faults: use --links relay")
 	case slices.ContainsFunc(c.Faults, func(ft fabric.Fault) bool { return ft.Storm != "" }):
 		return errStorm
@@ -130,10 +146,12 @@ func possible(c *scenario.Case, o local.Options) error {
 		return errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
 	case slices.ContainsFunc(c.Traffic, func(w workload.Spec) bool { return w.Collective != nil || w.Job != nil }):
 		return errors.New("collectives and jobs are for virtual time: hosts here start every flow at its own time, and do not wait for other flows")
-	case c.Loaded() == nil:
-		return errors.New("a program of one's own runs in virtual time only: use fabric run")
-	case len(c.Packets) > 0:
-		return errors.New("packets are for virtual time: leave them out of the scenario")
+	case c.Own() != nil && len(c.Traffic) > 0:
+		return errors.New("traffic of a program of one's own is for virtual time: give packets, or use fabric run")
+	case c.Own() != nil && (len(c.Faults) > 0 || o.Mininet):
+		return errors.New("a program of one's own runs without faults, and in namespaces alone: leave faults out, or use fabric run")
+	case c.Own() == nil && len(c.Packets) > 0:
+		return errors.New("packets with a profile are for virtual time: leave them out of the scenario")
 	case c.Open():
 		return errors.New("measure and warmup are for virtual time: give the parts of traffic their own ends")
 	}

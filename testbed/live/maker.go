@@ -30,7 +30,10 @@ var _ exp.Maker = (*Maker)(nil)
 // Check returns an error if a case cannot run on real switches.
 func (m *Maker) Check(s *scenario.Scenario) error {
 	for _, c := range s.Cases() {
-		if err := possible(c, m.Local); err != nil {
+		if c.Own() != nil {
+			return fmt.Errorf("%v: a program of one's own runs on real switches with deploy run, or here in virtual time", c)
+		}
+		if err := possible(c, m.Options); err != nil {
 			return fmt.Errorf("%v: %w", c, err)
 		}
 		if m.Local.Kind == local.BMv2 && c.BMv2.PacketRate == 0 {

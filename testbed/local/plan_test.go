@@ -130,7 +130,7 @@ func TestCommandsOfHostsAreWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprintf("%q", p.Hosts[0].Commands[1].Words)
-	if want := `["python3" "-c" "print(1); $x" "a b" ""]`; got != want || len(p.Hosts[0].Commands[0].Words) != 5 || !p.Hosts[0].Commands[2].Background || p.Scale != 1 {
+	if want := `["python3" "-c" "print(1); $x" "a b" ""]`; got != want || len(p.Hosts[0].Commands[0].Words) != 6 || !p.Hosts[0].Commands[2].Background || p.Scale != 1 {
 		t.Errorf("words %s, commands %v, scale %d", got, p.Hosts[0].Commands, p.Scale)
 	}
 	for _, bad := range []string{"a | b", "a; b", "a && b", "echo $HOME", "echo `id`", "a > /etc/passwd", "a\\nb", "echo 'x", "", "&", `echo \"$(id)\"`} {

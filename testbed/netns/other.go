@@ -39,7 +39,7 @@ func Up(context.Context, Config) (*Network, error) { return nil, errLinux }
 func (n *Network) StartSwitch(context.Context, string) error { return errLinux }
 
 // HostCommands executes the commands of hosts.
-func (n *Network) HostCommands(context.Context) error { return errLinux }
+func (n *Network) HostCommands(context.Context, func(string)) error { return errLinux }
 
 // KillSwitch kills a switch.
 func (n *Network) KillSwitch(string) error { return errLinux }

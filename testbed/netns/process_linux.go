@@ -246,35 +246,40 @@ const commandPatience = 30 * time.Second
 
 // HostCommands executes the commands of the plan's hosts, in order and each in the namespace
 // of its host. Their output is in the log HOST.log of the network. Those in the background
-// end with the network.
-func (n *Network) HostCommands(ctx context.Context) error {
+// end with the network. A command that fails is said, and the next one is executed, as in
+// Mininet; it is an error if there is no such program.
+func (n *Network) HostCommands(ctx context.Context, say func(text string)) error {
 	for _, h := range n.Plan.Hosts {
 		for _, c := range h.Commands {
-			if err := n.hostCommand(ctx, h.Name, c); err != nil {
+			failed, err := n.hostCommand(ctx, h.Name, c)
+			if err != nil {
 				return fmt.Errorf("host %s: command %q of the topology: %w", h.Name, c, err)
+			}
+			if failed != "" {
+				say(fmt.Sprintf("host %s: command %q of the topology: %s", h.Name, c, failed))
 			}
 		}
 	}
 	return nil
 }
 
-func (n *Network) hostCommand(ctx context.Context, host string, c local.Command) (err error) {
+func (n *Network) hostCommand(ctx context.Context, host string, c local.Command) (failed string, err error) {
 	var p *process
 	err = Within(Namespace(n.Name, host), func() error {
 		p, err = start(n.Name, host, false, n.journal, c.Words[0], c.Words[1:]...)
 		return err
 	})
 	if err != nil || c.Background {
-		return err
+		return "", err
 	}
 	late := time.NewTimer(commandPatience)
 	defer late.Stop()
 	select {
 	case <-p.done:
 		if p.err != nil {
-			return fmt.Errorf("%w; its log %s ends with\n  %s", p.err, p.log, p.tail())
+			return fmt.Sprintf("%v; its log %s ends with\n  %s", p.err, p.log, p.tail()), nil
 		}
-		return nil
+		return "", nil
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-late.C:
@@ -282,5 +287,5 @@ func (n *Network) hostCommand(ctx context.Context, host string, c local.Command)
 	}
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 	<-p.done
-	return err
+	return "", err
 }

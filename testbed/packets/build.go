@@ -131,6 +131,7 @@ func (s *Spec) addIPv4(from, to *topo.Node) (key string, err error) {
 		}
 		binary.BigEndian.PutUint16(payload[at:], sum)
 	}
+	s.head = s.ip + header
 	s.base = append(append(s.base, b...), payload...)
 	if n := len(s.base); n < minFrame { // as adapters fill short frames
 		s.base = append(s.base, make([]byte, minFrame-n)...)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/pcap"
@@ -25,12 +27,14 @@ const FirstNumber = 1 << 23
 
 // Run is the packets of one run of a scenario.
 type Run struct {
-	net    *topo.Topology
-	list   []Spec
-	first  []uint32 // numbers of the first packet of each series
-	ends   map[int]*end
-	hosts  []int // that have an end
-	limits Limits
+	net   *topo.Topology
+	list  []Spec
+	first []uint32 // numbers of the first packet of each series
+	ends  map[int]*end
+	hosts []int // that have an end
+	// listens are the ports at which hosts accept TCP connections.
+	listens map[uint16]bool
+	limits  Limits
 }
 
 // Limits bounds what a Run keeps in memory.
@@ -57,10 +61,15 @@ type Arrival struct {
 // in bytes. The list must have been prepared.
 func Start(f *fabric.Fabric, list []Spec, seed uint64, overhead int) *Run {
 	t := f.Topology()
-	r := &Run{net: t, list: list, ends: make(map[int]*end), limits: DefaultLimits}
+	r := &Run{net: t, list: list, ends: make(map[int]*end), limits: DefaultLimits, listens: make(map[uint16]bool)}
 	next := uint32(FirstNumber)
 	for i := range list {
 		r.first = append(r.first, next)
+		if s := &list[i]; s.connection() {
+			r.listens[s.TCP.Destination] = true
+			next = min(next+2*uint32(s.TCP.Bytes/tcpMSS)+64, packet.MaxFlow) // later ones share the last number
+			continue
+		}
 		times := list[i].times(overhead, rand.New(rand.NewPCG(seed, 1<<32|uint64(i))))
 		count := uint32(0)
 		for _, ok := times(); ok && count < packet.MaxFlow; _, ok = times() {
@@ -77,15 +86,22 @@ func Start(f *fabric.Fabric, list []Spec, seed uint64, overhead int) *Run {
 		e := &end{run: r, self: &t.Nodes[id]}
 		for i := range list {
 			if list[i].src == id {
-				e.series = append(e.series, &series{spec: &list[i], number: r.first[i], index: i,
-					times: list[i].times(overhead, rand.New(rand.NewPCG(seed, 1<<32|uint64(i))))})
+				s := &series{spec: &list[i], number: r.first[i], index: i}
+				if e.series = append(e.series, s); list[i].connection() {
+					s.conn = newSender(e, s)
+					continue
+				}
+				s.times = list[i].times(overhead, rand.New(rand.NewPCG(seed, 1<<32|uint64(i))))
+				s.advance()
 			}
 		}
-		for _, s := range e.series {
-			s.advance()
-		}
 		r.ends[id], r.hosts = e, append(r.hosts, id)
-		h.SetEndpoint(e)
+		e.port = h.SetEndpoint(e)
+		for _, s := range e.series {
+			if s.conn != nil {
+				e.port.At(s.spec.Start, s.conn, 0)
+			}
+		}
 	}
 	return r
 }
@@ -100,6 +116,7 @@ type series struct {
 	number uint32
 	index  int
 	when   []vtime.Time // at which packets were sent
+	conn   *sender      // of a TCP connection, or nil
 }
 
 func (s *series) advance() { s.at, s.more = s.times() }
@@ -111,7 +128,10 @@ type end struct {
 	series []*series
 	buf    []byte
 	got    []Arrival
-	count  int
+	port   roce.Port
+
+	accepted map[peerKey]*receiver
+	count    int
 }
 
 // Next implements roce.Endpoint.
@@ -127,11 +147,26 @@ func (e *end) Next() (vtime.Time, []byte, uint32, bool) {
 	}
 	at := first.at
 	e.buf = first.spec.numbered(first.sent, e.buf)
-	number := min(first.number+uint32(first.sent), packet.MaxFlow)
-	first.when = append(first.when, at)
-	first.sent++
+	number := e.counted(first, at)
 	first.advance()
 	return at, e.buf, number, true
+}
+
+// counted counts a packet that is sent, and returns its number.
+func (e *end) counted(s *series, at vtime.Time) uint32 {
+	last := uint32(packet.MaxFlow)
+	if s.conn != nil {
+		last = e.run.first[s.index+1] - 1
+	}
+	number := min(s.number+uint32(s.sent), last)
+	s.when = append(s.when, at)
+	s.sent++
+	return number
+}
+
+// transmit sends a packet of a series now.
+func (e *end) transmit(now vtime.Time, s *series, data []byte) {
+	e.port.Send(data, e.counted(s, now))
 }
 
 // Receive implements roce.Endpoint: it keeps the frame, and answers a ping or an ARP
@@ -145,11 +180,16 @@ func (e *end) Receive(now vtime.Time, f *packet.Frame) []byte {
 		for i := range e.run.list {
 			if e.run.first[i] <= n && n < e.run.first[i+1] {
 				a.Series, a.Index = i, int(n-e.run.first[i])
-				a.Answer = e.run.list[i].src == e.self.ID && e.run.list[i].Ping
+				a.Answer = e.run.list[i].src == e.self.ID && (e.run.list[i].Ping || e.run.list[i].connection())
 			}
 		}
 	}
 	e.got = append(e.got, a)
+	if len(e.run.listens) > 0 {
+		if answer := e.tcp(now, f.Data); answer != nil {
+			return answer
+		}
+	}
 	return e.answer(f.Data)
 }
 
@@ -206,7 +246,7 @@ func (e *end) answer(d []byte) []byte {
 // Done reports whether all hosts have sent what they have to send.
 func (r *Run) Done(f *fabric.Fabric) bool {
 	for _, id := range r.hosts {
-		if !f.Host(id).Idle() {
+		if !f.Host(id).Idle() || slices.ContainsFunc(r.ends[id].series, func(s *series) bool { return s.conn != nil && s.conn.open() }) {
 			return false
 		}
 	}

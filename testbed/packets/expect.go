@@ -28,6 +28,9 @@ type Expectation struct {
 	Count *int `yaml:"count" limits:"0.."`
 	Least *int `yaml:"least" limits:"0.."`
 	Most  *int `yaml:"most" limits:"0.."`
+	// Stream requires that a TCP connection has carried all its bytes and was closed, or, if
+	// false, that it has not.
+	Stream *bool `yaml:"stream"`
 	// Order requires that they arrive in the order in which they were sent.
 	Order bool `yaml:"order"`
 	// Fields are values that each packet has, by names such as ipv4.ttl, and Bytes what it
@@ -52,6 +55,9 @@ func Check(expect []Expectation, list []Spec, t *topo.Topology, f *yamlfile.File
 		}
 		if n := t.NodeByName(e.At); n == nil || n.Kind != topo.Host || n.Host != n.ID {
 			f.Errorf(at("at"), "no host is called %q", e.At)
+		}
+		if k := slices.Index(names, e.Packets); e.Stream != nil && (k < 0 || !list[k].connection()) {
+			f.Errorf(at("stream"), "stream is for the series of a TCP connection: tcp with bytes")
 		}
 		if e.Packets == "" && e.Count == nil && e.Least == nil && e.Most == nil {
 			f.Errorf(fmt.Sprintf("expect.%d", i), "give packets, or the number: count, least or most")
@@ -94,6 +100,11 @@ func (e *Expectation) Verdict(r *Run) string {
 		return fmt.Sprintf("%s received %d %s, fewer than %d", e.At, n, name, *e.Least)
 	case e.Most != nil && n > *e.Most:
 		return fmt.Sprintf("%s received %d %s, more than %d", e.At, n, name, *e.Most)
+	case e.Stream != nil:
+		bytes, closed := r.Stream(series, host)
+		if all := closed && bytes == uint64(r.list[series].TCP.Bytes); all != *e.Stream {
+			return fmt.Sprintf("%s received %d bytes of the TCP connection %s, which has %d (closed: %t)", e.At, bytes, e.Packets, int64(r.list[series].TCP.Bytes), closed)
+		}
 	case e.Count == nil && e.Least == nil && e.Most == nil && n != r.Sent(series):
 		return fmt.Sprintf("%s received %d %s, and %d were sent", e.At, n, name, r.Sent(series))
 	}

@@ -56,6 +56,7 @@ type Spec struct {
 	first  time.Time // of the first of them
 	base   []byte    // a frame, whose IPv4 identification counts
 	ip     int       // offset of its IPv4 header, or 0
+	head   int       // of what follows that
 	src    int       // the host's node
 }
 
@@ -65,13 +66,16 @@ type Ports struct {
 	Destination uint16 `yaml:"destination"` // port of the receiver
 }
 
-// TCP are the ports and flags of a TCP header.
+// TCP are the ports and flags of a TCP header, or with Bytes a connection.
 type TCP struct {
 	Source      uint16   `yaml:"source"`      // port of the sender
 	Destination uint16   `yaml:"destination"` // port of the receiver
 	Flags       []string `yaml:"flags"`       // of fin, syn, rst, psh, ack, urg, ece, cwr; syn unless given
 	Seq         uint32   `yaml:"seq"`         // sequence number
 	Ack         uint32   `yaml:"ack"`         // acknowledgement number
+	// Bytes, if given, are carried by a TCP connection to the other host, instead of a
+	// segment that is sent as it is.
+	Bytes vtime.Size `yaml:"bytes"`
 }
 
 // IPv4 has fields of an IPv4 header. Those that are left out follow from the hosts.
@@ -162,6 +166,10 @@ func (s *Spec) prepare(t *topo.Topology, open func(name string) (io.ReadCloser, 
 		return "size", fmt.Errorf("a frame of %v is too long; the most is %d bytes", s.Size, maxFrame)
 	case s.Pcap != "":
 		return "pcap", s.readPcap(open)
+	case s.connection():
+		if key, err := s.checkConnection(); err != nil {
+			return key, err
+		}
 	}
 	return s.build(t, from, to)
 }

@@ -141,6 +141,7 @@ func (s *Spec) Given(t *topo.Topology) bool {
 // own is what a Program has that nobody generated.
 type own struct {
 	units    softswitch.Units
+	warnings diag.List
 	programs map[int]*Program // of switches with another program, by node
 	entities map[int][]*p4v1.Entity
 }
@@ -155,6 +156,15 @@ func (p *Program) Of(node int) *Program {
 
 // Own reports whether nobody generated the program.
 func (p *Program) Own() bool { return p.own != nil }
+
+// Warnings returns what the compiler says about programs of one's own, such as that a table
+// is never applied.
+func (p *Program) Warnings() diag.List {
+	if p.own == nil {
+		return nil
+	}
+	return p.own.warnings
+}
 
 // Units returns the units of a switch's times and queue depths.
 func (p *Program) Units() softswitch.Units {
@@ -195,8 +205,9 @@ type Files struct {
 
 // compiledFile is a program by what it is made of.
 type compiledFile struct {
-	prog *Program
-	text []byte // of all files
+	prog     *Program
+	text     []byte // of all files
+	warnings diag.List
 }
 
 // Build compiles the programs of a network's switches, and reads their entries. An error
@@ -236,6 +247,11 @@ func (s *Spec) Build(t *topo.Topology, files Files) (*Program, error) {
 			}
 			add(err)
 			continue
+		}
+		for _, d := range c.warnings {
+			if !slices.Contains(o.warnings, d) {
+				o.warnings = append(o.warnings, d)
+			}
 		}
 		fmt.Fprintf(hash, "%s %x\n", n.Name, sha256.Sum256(c.text))
 		if first == nil {
@@ -339,6 +355,7 @@ func (p *Part) compile(units manifest.Units, files Files, done map[string]*compi
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
+	c.warnings = list
 	if arch := out.Program.Architecture; arch != "" {
 		return nil, fmt.Errorf("%s is a program for %s: a scenario takes programs for v1model", name, arch)
 	}

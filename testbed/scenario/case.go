@@ -59,6 +59,9 @@ func (c *Case) Net() *topo.Topology { return c.net }
 // Loaded returns the profile, ready to be compiled; nil for a program of one's own.
 func (c *Case) Loaded() *gen.Profile { return c.profile }
 
+// Own returns the program of one's own, or nil.
+func (c *Case) Own() *program.Program { return c.own }
+
 // Scale returns the factor by which the network of the program is slower, at least 1.
 func (c *Case) Scale() int64 { return max(c.scale, 1) }
 

@@ -36,6 +36,9 @@ type Options struct {
 	Follow func(Start) Follower
 	// Trace, if set, follows a packet. The run then has one thread.
 	Trace Tracer
+	// Serve, if set, serves P4Runtime to controllers from outside, which may change the
+	// results. The run lasts until the scenario's until.
+	Serve *virtual.Serve
 	// Packets, if set, is called at the end of each run that has single packets.
 	Packets func(run *result.Run, r *packets.Run) error
 	// Explain makes results tell why links were paused (result.Run.Causes), as the key
@@ -134,7 +137,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	}
 	cfg := virtual.Config{
 		Topology: c.net, Program: prog, Hosts: hostsFor(prog.Manifest, c.Hosts), Paths: c.Paths, Faults: c.Faults, Seed: seed, Scale: c.scale,
-		Threads: o.Threads, Progress: o.Progress, Event: o.Event,
+		Threads: o.Threads, Progress: o.Progress, Event: o.Event, Served: o.Serve != nil,
 	}
 	var follower Follower
 	var lab *virtual.Lab
@@ -183,6 +186,11 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 			return nil, err
 		}
 	}
+	if o.Serve != nil {
+		if r.gate, err = lab.Gate(ctx, *o.Serve); err != nil {
+			return nil, err
+		}
+	}
 	runErr := r.loop(ctx)
 	if o.Progress != nil {
 		o.Progress(lab.Fabric.Progress())
@@ -219,12 +227,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		run.Summary.Scheme[result.MarkedPackets] = result.Marked(results)
 	}
 	if r.packets != nil {
-		run.Packets = packetResults(c, r.packets)
-		for i := range c.Expect {
-			if why := c.Expect[i].Verdict(r.packets); why != "" {
-				run.Unmet = append(run.Unmet, why)
-			}
-		}
+		c.Received(run, r.packets)
 		if o.Packets != nil {
 			if err := o.Packets(run, r.packets); err != nil {
 				return run, err
@@ -233,6 +236,16 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	}
 	r.measure(run)
 	return run, lab.Loss()
+}
+
+// Received notes in a run what became of single packets, and what is not as expected.
+func (c *Case) Received(run *result.Run, r *packets.Run) {
+	run.Packets = packetResults(c, r)
+	for i := range c.Expect {
+		if why := c.Expect[i].Verdict(r); why != "" {
+			run.Unmet = append(run.Unmet, why)
+		}
+	}
 }
 
 // runner executes one run.
@@ -258,6 +271,7 @@ type runner struct {
 	// acked has the acknowledged bytes of each flow at both ends of the window.
 	acked    [2][]int64
 	follower Follower // nil: none
+	gate     *virtual.Gate
 }
 
 // loop runs until all judged flows are finished, no flow can proceed, or the time
@@ -289,7 +303,12 @@ func (r *runner) loop(ctx context.Context) error {
 			r.expect(first)
 		}
 		r.settle()
-		if len(r.pending) == 0 && (!c.Open() || now >= tr.window.until) && r.delivered() || now >= c.Until {
+		if r.gate != nil {
+			if err := r.gate.Pass(ctx, now); err != nil {
+				return err
+			}
+		}
+		if len(r.pending) == 0 && (!c.Open() || now >= tr.window.until) && r.delivered() && r.gate == nil || now >= c.Until {
 			return nil
 		}
 		if d := f.Deadlock(deadlockAfter); d != nil {

@@ -5,6 +5,7 @@
 package trace
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -150,6 +151,26 @@ func (p *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 
 // Lines returns the steps so far.
 func (t *Trace) Lines() []Line { return t.lines }
+
+// WriteJSON writes the steps, one JSON object a line: at_ns is the virtual time, node the name
+// of the switch or host, branch is "answer" or "copy N" and missing for the packet itself, and
+// text is as Print shows it.
+func (t *Trace) WriteJSON(w io.Writer) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	for _, l := range t.lines {
+		err := out.Encode(struct {
+			AtNS   float64 `json:"at_ns"`
+			Node   string  `json:"node"`
+			Branch string  `json:"branch,omitempty"`
+			Text   string  `json:"text"`
+		}{l.At.Microseconds() * 1000, l.Node, l.Branch, strings.TrimSpace(l.Text)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Print writes the steps, and what became of the packet.
 func (t *Trace) Print(w io.Writer) error {

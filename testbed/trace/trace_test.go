@@ -66,7 +66,7 @@ until: 10ms
 	if err := tr.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	return b.String(), r
+	return prog.Warnings().Error() + "\n" + b.String(), r
 }
 
 func new2() *program.Cache { return new(program.Cache) }
@@ -103,14 +103,14 @@ func TestMistakes(t *testing.T) {
 	const group = "multicast 1 -> 1, 2\n"
 	for _, c := range []struct {
 		name, old, new, entries, more string
-		want                          []string
+		want                          []string // of the trace, after what the compiler says
 	}{
 		{"egress_spec", "s.egress_spec = port; ", "", "", "", []string{"to port 0, which the switch does not have: nothing in ingress has set egress_spec (ports: 1, 2, 3)", "dropped: the switch has no port 0"}},
 		{"emit", "p.emit(h.ip); ", "", "", "", []string{"header ip is valid, and the deparser does not emit it: it is lost"}},
 		{"checksum", "update_checksum(h.ip.isValid()", "update_checksum(false", "", "", []string{"note: the IPv4 checksum was right on arrival and is wrong now"}},
 		{"TTL", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 1}}]\n", []string{"note: the packet leaves with TTL 0"}},
 		{"byte order", noEntries[0], noEntries[1], "route h.ip.dst=1.1.0.10/32 -> forward(port=1, mac=0)\n", "", []string{"miss: h.ip.dst=10.0.1.1", "the entry has 1.1.0.10/32, which is the same with its bytes in the other order"}},
-		{"not applied", "route.apply();", "", "", "", []string{"nothing in ingress has set egress_spec"}},
+		{"not applied", "route.apply();", "", "", "", []string{"table route is never used", "nothing in ingress has set egress_spec"}},
 		{"no default", noEntries[0] + "\n    table route { key = { h.ip.dst: lpm; } actions = { forward; drop; } default_action = drop(); }", "table route { key = { h.ip.dst: lpm; } actions = { forward; drop; @defaultonly NoAction; } }", "route h.ip.dst=10.0.0.1 -> drop()\n", "", []string{"miss: h.ip.dst=10.0.1.1", "nearest of 1: h.ip.dst is 10.0.1.1, the entry has 10.0.0.1/32 → I.drop()", "a miss does nothing: the default action is NoAction"}},
 		{"group", "s.egress_spec = port; ", "s.mcast_grp = 5; ", group, "", []string{"to multicast group 5: there is no such group (groups: 1)", "dropped: empty multicast group"}},
 		// The spine and the second leaf send it to each other.

@@ -4,6 +4,26 @@
 // and links of package fabric, and a softswitch for every switch, which starts with
 // the program and the entries that a controller would write. Control serves P4Runtime
 // on loopback and has a session for every switch, as on a real network.
+//
+// # Controllers from outside
+//
+// Lab.Gate serves P4Runtime to controllers that are not ours. They find the program and
+// the entries that the network starts with, and may replace both. What switches tell them
+// (packets, digests, idle timeouts) and what they answer happens in virtual time:
+//
+//   - Virtual time begins when a controller is primary of a switch, and quiet. A controller
+//     is quiet when all messages to it are on their way, no call of it is being executed,
+//     and for the quiet time of Serve, in real time, none has begun or ended.
+//   - Between two slices of virtual time (100 µs in package scenario) Gate.Pass stops it if a
+//     switch has told a controller something meanwhile, until controllers are quiet. So an
+//     answer takes effect at the end of the slice of its cause, before the next event.
+//   - A controller that acts only when it is told something, and whose calls follow one
+//     another within the quiet time, gets the same run, byte for byte, on any machine. The
+//     limit: a call that comes later than the quiet time, or by the controller's own clock,
+//     takes effect at a virtual time that depends on the machine. More than 65,536 messages
+//     to a controller in one slice are not held.
+//   - With a pace, virtual time does not wait, and is never ahead of real time multiplied by
+//     the pace. Runs are then as repeatable as those of real switches.
 package virtual
 
 import (
@@ -59,6 +79,9 @@ type Config struct {
 	// controller's events.
 	Progress func(fabric.Progress)
 	Event    func(controlplane.Event)
+	// Served prepares switches for Lab.Gate: for many messages in a short time, and
+	// without a limit of the processor's time.
+	Served bool
 }
 
 // Lab is a running network, with programs and entries, at time zero. Its methods
@@ -144,7 +167,11 @@ func (l *Lab) preload(id int, config *p4v1.ForwardingPipelineConfig, entitiesOf 
 	if err != nil {
 		return err
 	}
-	l.p4rt[id] = p4rtserver.New(l.switches[id], p4rtserver.Options{Compile: interp.Options{Trace: l.cfg.Trace}})
+	o := p4rtserver.Options{Compile: interp.Options{Trace: l.cfg.Trace}}
+	if l.cfg.Served {
+		o.Backlog, o.Share, o.VirtualTime = backlog, 1, true
+	}
+	l.p4rt[id] = p4rtserver.New(l.switches[id], o)
 	if err := l.p4rt[id].Preload(config, diff.First(entities)); err != nil {
 		return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
 	}
@@ -180,7 +207,7 @@ func (l *Lab) Control(ctx context.Context) (*controlplane.Fabric, error) {
 	if l.control != nil {
 		return l.control, nil
 	}
-	targets, err := l.serve()
+	targets, err := l.serveOn(func(*topo.Node) (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") })
 	if err != nil {
 		return nil, err
 	}
@@ -191,19 +218,19 @@ func (l *Lab) Control(ctx context.Context) (*controlplane.Fabric, error) {
 	return l.control, err
 }
 
-// serve starts a P4Runtime server for every switch on a free loopback port.
-func (l *Lab) serve() ([]controlplane.Target, error) {
+// serveOn starts a P4Runtime server for every switch.
+func (l *Lab) serveOn(listen func(*topo.Node) (net.Listener, error), o ...grpc.ServerOption) ([]controlplane.Target, error) {
 	var targets []controlplane.Target
 	for id, srv := range l.p4rt {
 		if srv == nil {
 			continue
 		}
 		n := &l.cfg.Topology.Nodes[id]
-		lis, err := net.Listen("tcp", "127.0.0.1:0")
+		lis, err := listen(n)
 		if err != nil {
-			return nil, fmt.Errorf("switch %s: no port on loopback for its P4Runtime server: %w", n.Name, err)
+			return nil, fmt.Errorf("switch %s: no port for its P4Runtime server: %w", n.Name, err)
 		}
-		server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
+		server := grpc.NewServer(append(o, grpc.MaxRecvMsgSize(maxMessage))...)
 		srv.Register(server)
 		l.servers = append(l.servers, server)
 		go server.Serve(lis) // returns when Close stops the server
