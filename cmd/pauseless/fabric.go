@@ -20,6 +20,7 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/hpcc"
 	"github.com/pauseless/pauseless/testbed/packets"
+	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/virtual"
@@ -130,6 +131,11 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	stderr := cmd.ErrOrStderr()
 	var watch peaks
 	o := scenario.Options{Threads: f.threads, Begin: watch.begin, Read: watch.read, Explain: f.explain, Lost: f.lost}
+	var own []*program.Program
+	for _, c := range s.Cases() {
+		own = append(own, c.Own())
+	}
+	warn(cmd, own...)
 	if o.Serve, err = f.serving(cmd, s); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -50,10 +51,30 @@ func (o *ownProgram) build(cmd *cobra.Command, t *topo.Topology, profile string)
 	t = t.Addressed()
 	prog, err := s.Build(t, program.Files{Resolve: func(name string) string { return name }, Read: infile.Read})
 	var list diag.List
-	if errors.As(err, &list) {
+	switch {
+	case errors.As(err, &list):
 		return nil, nil, list
+	case err != nil:
+		return nil, nil, err
 	}
-	return prog, t, err
+	warn(cmd, prog)
+	return prog, t, nil
+}
+
+// warn prints what the compiler says about programs of one's own; others have no warnings.
+func warn(cmd *cobra.Command, programs ...*program.Program) {
+	seen := make(map[string]bool)
+	for _, p := range programs {
+		if p == nil {
+			continue
+		}
+		for _, d := range p.Warnings() {
+			if text := d.Error(); !seen[text] {
+				seen[text] = true
+				fmt.Fprintln(cmd.ErrOrStderr(), text)
+			}
+		}
+	}
 }
 
 // args returns the flags as words of a command line, with absolute names of files.

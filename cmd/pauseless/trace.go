@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,9 +72,7 @@ step by step then, with the same results.`,
 			if err != nil {
 				return err
 			}
-			if list := prog.Warnings(); len(list) > 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), list.Error())
-			}
+			warn(cmd, prog)
 			t := trace.New(w)
 			_, err = c.Run(cmd.Context(), prog, seed, scenario.Options{Trace: t, Event: func(controlplane.Event) {}})
 			show := t.Print

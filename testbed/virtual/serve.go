@@ -68,6 +68,9 @@ func (l *Lab) Gate(ctx context.Context, s Serve) (*Gate, error) {
 		next := int(port)
 		listen = func(*topo.Node) (net.Listener, error) {
 			lis, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(next)))
+			if err != nil && next > 0 {
+				err = fmt.Errorf("%w: give another first port, or 0 for free ones", err)
+			}
 			if next > 0 {
 				next++
 			}
