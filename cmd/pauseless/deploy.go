@@ -51,6 +51,7 @@ type deployment struct {
 	kind    string
 	profile string
 	own     ownProgram
+	trace   bool
 	name    string
 	pps     int
 	prefix  string
@@ -69,6 +70,7 @@ func (d *deployment) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.profile, "profile", "", "`NAME`: built-in profile, or its file")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	d.own.flags(cmd)
+	cmd.Flags().BoolVar(&d.trace, "trace", false, "switches write what happens to each packet to SWITCH.trace, beside their logs or the script; they are slower then")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if down, err := cmd.Flags().GetBool("down"); err == nil && down {
 			up, _ := netns.List()
@@ -125,7 +127,10 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	d.lab = &local.Lab{Plan: plan}
+	if d.trace && kind == local.BMv2 {
+		return usageErrorf(cmd, "--trace is of the softswitch; BMv2 has its own log")
+	}
+	d.lab = &local.Lab{Plan: plan, Trace: d.trace}
 	if d.lab.Pauseless, err = os.Executable(); err != nil {
 		return err
 	}

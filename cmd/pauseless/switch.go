@@ -26,6 +26,7 @@ import (
 	"github.com/pauseless/pauseless/internal/infocheck"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/metrics"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/softswitch/port"
@@ -116,6 +117,7 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
 	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
 	f.Var((*sizeFlag)(&flags.Memory), "memory", "`SIZE`: limit of the memory for tables, groups, packets, streams and digests; more is refused")
 	f.Float64Var(&flags.Share, "control-share", p4rtserver.DefaultShare, "share of one CPU, from 0 to 1, that calls of controllers may use in the long run; 1 is no limit")
+	f.StringVar(&flags.Trace, "trace", "", "`FILE`: write there what happens to each packet, as pauseless trace shows it; the switch is slower then")
 	f.StringVar(&logLevel, "log", "info", "`LEVEL`: what to log: debug, info, warn or error")
 	f.BoolVar(&verbose, "counters", false, "print the counters at the end")
 	return cmd
@@ -147,6 +149,7 @@ func merge(cmd *cobra.Command, c, flags *switchFile) {
 	set("tls-ca", c.TLS.CA == "", func() { c.TLS.CA = flags.TLS.CA })
 	set("cpu-port", c.CPUPort == 0, func() { c.CPUPort = flags.CPUPort })
 	set("drop-port", c.DropPort == 0, func() { c.DropPort = flags.DropPort })
+	set("trace", c.Trace == "", func() { c.Trace = flags.Trace })
 	set("memory", c.Memory == 0, func() { c.Memory = flags.Memory })
 	set("control-share", c.Share == 0, func() { c.Share = flags.Share })
 	set("seed", c.Seed == 0, func() { c.Seed = flags.Seed })
@@ -237,7 +240,14 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 			log.Warn("PFC storm: the peer pauses the queue without end", at...)
 		}
 	})
-	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory, Share: c.Share})
+	if c.Trace != "" {
+		end, err := traceTo(sw, c.Trace)
+		if err != nil {
+			return errors.Join(err, closeAll(links))
+		}
+		defer end()
+	}
+	srv := p4rtserver.New(sw, p4rtserver.Options{Logger: log, Translations: c.Translations, Memory: memory, Share: c.Share, Compile: interp.Options{Trace: c.Trace != ""}})
 	if err := preload(cmd, c, sw, srv); err != nil {
 		return errors.Join(err, closeAll(links))
 	}
@@ -286,6 +296,9 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		if c.P4Info == "" { // the program runs, but controllers have no ids to write to it
 			if c.Entries != "" {
 				return usageErrorf(cmd, "--entries for a JSON program need its --p4info")
+			}
+			if c.Trace != "" {
+				return usageErrorf(cmd, "--trace of a JSON program needs its --p4info")
 			}
 			p, err := softswitch.Compile(c.Program, cfg.P4DeviceConfig)
 			if err != nil {

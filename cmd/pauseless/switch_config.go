@@ -27,6 +27,7 @@ type switchFile struct {
 	Program  string       `yaml:"program"`
 	P4Info   string       `yaml:"p4info"`
 	Entries  string       `yaml:"entries"`
+	Trace    string       `yaml:"trace"`
 	GRPC     string       `yaml:"grpc"`
 	HTTP     string       `yaml:"http"`
 	TLS      switchTLS    `yaml:"tls"`

@@ -33,6 +33,9 @@ type Lab struct {
 	// Pauseless is the path of pauseless, whose command switch is the softswitch;
 	// SimpleSwitch is the path of simple_switch_grpc.
 	Pauseless, SimpleSwitch string
+	// Trace makes each softswitch write what happens to each packet to NAME.trace, beside
+	// its configuration file.
+	Trace bool
 }
 
 // Build compiles a profile for a network, a kind of switch and a scale, as program.Slow
@@ -107,7 +110,7 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 		return l.SimpleSwitch, append(args, "--", "--grpc-server-addr", s.GRPC, "--cpu-port", fmt.Sprint(CPUPort), "--priority-queues", "8"), nil
 	}
 	file := filepath.Join(dir, s.Name+".yaml")
-	if err := outfile.Write(file, l.switchFile(s), 0o644); err != nil {
+	if err := outfile.Write(file, l.switchFile(s, dir), 0o644); err != nil {
 		return "", nil, err
 	}
 	return l.Pauseless, []string{"switch", "--config", file}, nil
@@ -179,7 +182,7 @@ func (l *Lab) watchdog() map[string]any {
 }
 
 // switchFile returns the configuration file of a softswitch.
-func (l *Lab) switchFile(s *Switch) []byte {
+func (l *Lab) switchFile(s *Switch, dir string) []byte {
 	type port struct {
 		Number   int    `yaml:"number"`
 		Link     string `yaml:"link,omitempty"`
@@ -211,6 +214,9 @@ func (l *Lab) switchFile(s *Switch) []byte {
 		"name": s.Name, "device_id": l.deviceID(s), "grpc": s.GRPC, "http": s.Metrics, "ports": ports,
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
+	}
+	if l.Trace {
+		file["trace"] = filepath.Join(dir, s.Name+".trace")
 	}
 	if n := program.MaxPasses(m); n > 0 {
 		file["max_passes"] = n
