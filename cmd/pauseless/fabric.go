@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -186,6 +188,11 @@ func (f *fabricFlags) serving(cmd *cobra.Command, s *scenario.Scenario) (*virtua
 		return nil, usageErrorf(cmd, "--lost repeats runs, which a controller does not: leave it out with --serve")
 	}
 	stderr := cmd.ErrOrStderr()
+	if host, _, err := net.SplitHostPort(f.serve); err == nil && host != "localhost" {
+		if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+			fmt.Fprintf(stderr, "warning: every client that reaches %s can control the switches: there are no certificates\n", f.serve)
+		}
+	}
 	return &virtual.Serve{Address: f.serve, Quiet: f.quiet, Pace: f.pace, Ready: func(targets []controlplane.Target) {
 		for _, t := range targets {
 			fmt.Fprintf(stderr, "%s: P4Runtime at %s, device %d\n", t.Name, t.Addr, t.DeviceID)

@@ -152,7 +152,25 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		r.errorf("", "%v", err)
 		return nil, f.Err()
 	}
+	r.devices(t)
 	return t, nil
+}
+
+// devices numbers the P4Runtime devices as controllers for these files expect them: the
+// tutorials from 0 in the order of the file, p4-utils from 1 in the natural order of names.
+func (r *mininetReader) devices(t *Topology) {
+	var list []*Node
+	for _, id := range t.Switches() {
+		list = append(list, &t.Nodes[id])
+	}
+	first := uint64(0)
+	if r.path != "" {
+		slices.SortFunc(list, func(a, b *Node) int { return natural(a.Name, b.Name) })
+		first = 1
+	}
+	for i, n := range list {
+		n.DeviceID = first + uint64(i)
+	}
 }
 
 // otherKeys returns the keys besides "topology", which are instructions to

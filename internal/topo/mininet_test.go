@@ -68,6 +68,9 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 		if got := links(n); got != c.links {
 			t.Errorf("%s: links\n%swant\n%s", c.name, got, c.links)
 		}
+		if c.name == "tutorial.json" && (n.NodeByName("s1").DeviceID != 0 || n.NodeByName("s2").DeviceID != 1) {
+			t.Errorf("devices of a tutorial count from 0: %d, %d", n.NodeByName("s1").DeviceID, n.NodeByName("s2").DeviceID)
+		}
 		if n.Switch.Buffer == 0 || n.Switch.PFC.XOFF == 0 {
 			t.Errorf("%s: no buffer: %+v", c.name, n.Switch)
 		}
@@ -179,6 +182,9 @@ func TestPortsAndAddressesAreThoseOfP4Utils(t *testing.T) {
 		}
 		if got, want := links(n), "s1.3-s2.3 10Gbps 1us 0\nh10.1-s1.2 10Gbps 1us 0\nh2.1-s1.1 10Gbps 1us 0\ns3.1-s2.1 10Gbps 1us 0\nh3.1-s2.2 10Gbps 1us 0\nserver.1-s3.2 10Gbps 1us 0\n"; got != want {
 			t.Errorf("links\n%swant\n%s", got, want)
+		}
+		if a, b, c := n.NodeByName("s1").DeviceID, n.NodeByName("s2").DeviceID, n.NodeByName("s3").DeviceID; a != 1 || b != 2 || c != 3 {
+			t.Errorf("devices %d, %d, %d", a, b, c)
 		}
 		if got := n.NodeByName("s1").Given.Program + n.NodeByName("s2").Given.Source; got != "b.p4a.p4" {
 			t.Errorf("programs %q", got)

@@ -113,7 +113,8 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 	if err := outfile.Write(file, l.switchFile(s, dir), 0o644); err != nil {
 		return "", nil, err
 	}
-	return l.Pauseless, []string{"switch", "--config", file}, nil
+	// The number may be 0, which is the default in a file.
+	return l.Pauseless, []string{"switch", "--device-id", fmt.Sprint(l.deviceID(s)), "--config", file}, nil
 }
 
 // RelayCommand returns the program and arguments that carry the cables of a file.
@@ -211,7 +212,7 @@ func (l *Lab) switchFile(s *Switch, dir string) []byte {
 		ports = append(ports, port{Number: m.RecirculationPort, Internal: true, Rate: r.Rate.String(), Latency: r.Latency.String(), Own: r.OwnBuffer})
 	}
 	file := map[string]any{
-		"name": s.Name, "device_id": l.deviceID(s), "grpc": s.GRPC, "http": s.Metrics, "ports": ports,
+		"name": s.Name, "grpc": s.GRPC, "http": s.Metrics, "ports": ports,
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
 	}
