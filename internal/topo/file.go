@@ -43,6 +43,9 @@ type Change struct {
 	Link  string  `yaml:"link"`
 	Share float64 `yaml:"share" limits:"0..1"` // from 0 to 1; zero means all
 	Seed  uint64  `yaml:"seed"`                // of the draw
+	// BySeed draws anew for each seed of a scenario's runs, so that its results are not
+	// those of one draw.
+	BySeed bool `yaml:"by_seed"`
 
 	Rate   vtime.Rate `yaml:"rate"`               // zero: not changed
 	Delay  vtime.Time `yaml:"delay"`              // zero: not changed
@@ -210,11 +213,34 @@ func (t *Topology) names(k Kind) []string {
 	return names
 }
 
+// Drawn returns the network of a run with a seed, and whether it is another one than
+// Build's: its changes with BySeed are drawn with the sum of their seed and the run's.
+func (s *Spec) Drawn(seed uint64) (*Topology, bool, error) {
+	if !slices.ContainsFunc(s.Change, func(c Change) bool { return c.BySeed }) {
+		return nil, false, nil
+	}
+	drawn := *s
+	drawn.Change = slices.Clone(s.Change)
+	for i := range drawn.Change {
+		if c := &drawn.Change[i]; c.BySeed {
+			c.Seed += seed
+		}
+	}
+	f, err := yamlfile.Parse("network", []byte("network: {}\n"), nil)
+	if err != nil {
+		return nil, false, err
+	}
+	t := drawn.Build(f, "network")
+	return t, true, f.Err()
+}
+
 // change applies a Change. It returns an error's text, or "".
 func (b *Builder) change(c *Change) string {
 	switch {
 	case c.Share < 0 || c.Share > 1:
 		return fmt.Sprintf("share is %g, must be from 0 to 1", c.Share)
+	case c.BySeed && c.Share == 0:
+		return "by_seed is for a share of the links: give share"
 	case c.Loss < 0 || c.Loss > 1:
 		return fmt.Sprintf("loss is %g, must be from 0 to 1", c.Loss)
 	case c.Rate < 0 || c.Delay < 0:

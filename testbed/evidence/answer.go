@@ -31,12 +31,13 @@ var pairs = []struct{ with, than, title, colour string }{
 // slowdown by the share of paths that are paused downstream, from rlb-paused.
 func (d *documents) answer() {
 	const page = "docs/answer.md"
-	o := d.kept("rlb-paused", scenario.Small)
+	o := d.best("rlb-paused")
 	if o == nil {
 		return
 	}
 	var b strings.Builder
-	b.WriteString("<!-- answer -->\n| paused paths | NIC | PAUSE at spines, stalled flows |")
+	fmt.Fprintf(&b, "<!-- answer -->\n%s, %d runs per point:\n\n", where(o), len(o.Cells[0].Seeds))
+	b.WriteString("| paused paths | NIC | PAUSE at spines, stalled flows |")
 	for _, p := range pairs {
 		fmt.Fprintf(&b, " %s |", p.title)
 	}
@@ -64,8 +65,92 @@ func (d *documents) answer() {
 	b.WriteString("<!-- end -->")
 	text := answerTable.ReplaceAllLiteral(d.page(page), []byte(b.String()))
 	text = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+	text = effectMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.effect(page, old) })
 	d.files[page] = valueMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.value(page, old) })
 	d.files["docs/pictures/paused.svg"] = d.pausedPicture(o)
+}
+
+// enough is the number of runs from which an outcome at the paper's scale is shown instead
+// of that at the small scale.
+const enough = 3
+
+// best returns the outcome of an experiment at the paper's scale, if there is one with
+// enough runs, otherwise that at the small scale.
+func (d *documents) best(experiment string) *result.Outcome {
+	if o := d.kept(experiment, scenario.Paper); o != nil && !slices.ContainsFunc(o.Cells, func(c result.Cell) bool { return len(c.Seeds) < enough }) {
+		return o
+	}
+	return d.kept(experiment, scenario.Small)
+}
+
+// where names an outcome's scale with a link to its page.
+func where(o *result.Outcome) string {
+	scale := "small scale"
+	if o.Scale == scenario.Paper {
+		scale = "the paper's scale"
+	}
+	return fmt.Sprintf("[%s](results/%s.md)", scale, o.File())
+}
+
+// effectMark matches the effect of a claim with its interval and what its base runs were
+// like: the experiment, the metric, the two arms, text that the point has, and that at the
+// paper's scale if that is another one. With r it is the main number of a paper, and
+// what came of it.
+var effectMark = regexp.MustCompile(`<!--([cr]) ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]*?)(?: \| ([^|>]*?))?-->.*?<!--/[cr]-->`)
+
+// effect fills a mark of effectMark, with the outcome at the paper's scale if there is one.
+func (d *documents) effect(page string, old []byte) []byte {
+	m := effectMark.FindSubmatch(old)
+	o := d.best(string(m[2]))
+	if o == nil {
+		return old
+	}
+	point := string(m[6])
+	if len(m[7]) > 0 && o.Scale == scenario.Paper {
+		point = string(m[7])
+	}
+	i := slices.IndexFunc(o.Claims, func(c result.Judged) bool {
+		_, metric := c.Claim.Relation()
+		return metric == string(m[3]) && c.Claim.With == string(m[4]) && c.Claim.Than == string(m[5]) && strings.Contains(c.Point, point)
+	})
+	if i < 0 {
+		d.problem("%s: %s has no claim of %s with %s and %s at %q", page, o.File(), m[3], m[4], m[5], point)
+		return old
+	}
+	c := &o.Claims[i]
+	text := share(c.Effect)
+	if r := interval(c); r != "" {
+		text += " (" + r + ")"
+	}
+	if string(m[1]) == "r" {
+		answer := c.Answer()
+		if d.chance[c] && !c.Contrary() {
+			answer = result.Inconclusive
+		}
+		text = fmt.Sprintf("%s; here %s: **%s**", paperText(c), text, strings.Replace(answer, result.None, "not reproduced", 1))
+	}
+	if x := circumstances(o, c); x != "" {
+		text += "; " + x
+	}
+	begin, _, _ := strings.Cut(string(old), "-->")
+	return fmt.Appendf(nil, "%s-->%s, %s<!--/%s-->", begin, text, where(o), m[1])
+}
+
+// rowsTable matches the five rows of docs/answer.md that README.md repeats.
+var rowsTable = regexp.MustCompile(`(?s)<!-- rows -->\n(.*?)<!-- end -->`)
+
+// readme writes the rows of docs/answer.md into README.md, without the comments in them and
+// with its links.
+func (d *documents) readme() {
+	rows := rowsTable.FindSubmatch(d.page("docs/answer.md"))
+	old := d.page("README.md")
+	if rows == nil || !rowsTable.Match(old) {
+		d.problem("docs/answer.md and README.md each need the lines <!-- rows --> and <!-- end -->")
+		return
+	}
+	text := regexp.MustCompile(`<!--.*?-->`).ReplaceAllString(string(rows[1]), "")
+	text = strings.NewReplacer("](../", "](", "](results/", "](docs/results/").Replace(text)
+	d.files["README.md"] = rowsTable.ReplaceAllLiteral(old, []byte("<!-- rows -->\n"+text+"<!-- end -->"))
 }
 
 // pair returns the claim about average slowdown of two arms at a point.

@@ -27,7 +27,7 @@ type documents struct {
 	root     string
 	files    map[string][]byte // by their paths in the checkout
 	outcomes map[string]*result.Outcome
-	proofs   map[*known]bool         // see proven
+	proofs   map[*result.Cause]bool  // see proven
 	chance   map[*result.Judged]bool // differences that may be chance: see byChance
 	lacking  []string                // outcomes with claims for which further runs would be made
 	problems []error
@@ -37,15 +37,15 @@ type documents struct {
 // names everything that an author has to change, such as a sentence whose number
 // has another sign.
 func Documents(root string) (map[string][]byte, error) {
-	d := &documents{root: root, files: make(map[string][]byte), outcomes: make(map[string]*result.Outcome), proofs: make(map[*known]bool), chance: make(map[*result.Judged]bool)}
+	d := &documents{root: root, files: make(map[string][]byte), outcomes: make(map[string]*result.Outcome), proofs: make(map[*result.Cause]bool), chance: make(map[*result.Judged]bool)}
 	if _, err := os.Stat(filepath.Join(root, "docs", "results")); err != nil {
 		return nil, fmt.Errorf("%s is not a checkout of pauseless: %w", root, err)
 	}
 	d.results()
 	d.reproduction()
-	d.readme()
 	d.pages()
 	d.answer()
+	d.readme()
 	return d.files, errors.Join(d.problems...)
 }
 

@@ -91,7 +91,7 @@ func (n *numbers) add(of string, o *result.Outcome, c *result.Judged) {
 	key := fmt.Sprint(o.Experiment, "|", c.Text, "|", c.Claim.Paper)
 	text := c.Text
 	for _, axis := range slices.Sorted(maps.Keys(c.Claim.At)) {
-		if axis != "reading" && axis != "nic" {
+		if axis != "reading" && axis != "nic" && c.Claim.Over != "best" {
 			key += "|" + c.Claim.At[axis]
 			text += ", " + axis + " " + c.Claim.At[axis]
 		}

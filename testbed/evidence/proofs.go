@@ -3,17 +3,18 @@
 package evidence
 
 import (
-	"strings"
+	"cmp"
 
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
-// proven reports whether a cause may be named: the experiment that shows it came out so.
-func (d *documents) proven(s *known) bool {
+// proven reports whether a cause may be named: the claims that are its proof all came out
+// so in the experiment that shows it.
+func (d *documents) proven(s *result.Cause) bool {
 	is, ok := d.proofs[s]
 	if !ok {
-		is = d.shows(s) && d.gains(s)
+		is = d.shows(s)
 		d.proofs[s] = is
 	}
 	return is
@@ -21,72 +22,48 @@ func (d *documents) proven(s *known) bool {
 
 // gains checks a cause of the form that with something else a gain is as large as the
 // paper's, or at least as large: the experiment's effect must be so.
-func (d *documents) gains(s *known) bool {
-	if !strings.Contains(s.cause, "as large as in the paper") && s.cause != incastQueues {
+func (d *documents) gains(s *result.Cause, c *result.Judged) bool {
+	by := d.kept(s.By, cmp.Or(s.Scale, scenario.Small))
+	if s.Gain == "" || by == nil || c.PointsLess() == 0 {
 		return true
 	}
-	for _, scale := range []string{scenario.Small, scenario.Paper} {
-		if s.paper && scale == scenario.Small || s.small && scale == scenario.Paper {
+	for k := range by.Claims {
+		j := &by.Claims[k]
+		if !s.Proof.Has(j) || j.Claim.With != c.Claim.With && j.Claim.With != s.Proof.With || j.Claim.Than != c.Claim.Than && j.Claim.Than != s.Proof.Than || len(j.Claim.ThanAt) > 0 {
 			continue
 		}
-		of, by := d.kept(s.experiment, scale), d.kept(s.by, scale)
-		switch {
-		case s.byPaper:
-			by = d.kept(s.by, scenario.Paper)
-		case by == nil:
-			by = d.kept(s.by, scenario.Small)
-		}
-		if of == nil || by == nil {
-			continue
-		}
-		for i := range of.Claims {
-			c := &of.Claims[i]
-			if _, metric := c.Claim.Relation(); metric != s.metric || s.with != "" && s.with != c.Claim.With || s.than != "" && s.than != c.Claim.Than || !strings.Contains(c.Point, s.point) || pointsLess(c) == 0 {
-				continue
-			}
-			for k := range by.Claims {
-				j := &by.Claims[k]
-				if !s.proof.has(j) || j.Claim.With != c.Claim.With && j.Claim.With != s.proof.with || j.Claim.Than != c.Claim.Than && j.Claim.Than != s.proof.than || len(j.Claim.ThanAt) > 0 {
-					continue
-				}
-				there := *j
-				there.Claim.Paper = c.Claim.Paper
-				if pointsLess(&there) > 0 || !strings.Contains(s.cause, "at least as large") && !near(&there) {
-					return false
-				}
-			}
+		there := *j
+		there.Claim.Paper = c.Claim.Paper
+		if there.PointsLess() > 0 || s.Gain != "more" && !there.Near() {
+			return false
 		}
 	}
 	return true
 }
 
 // shows checks that the claims that are the proof of a cause all came out so.
-func (d *documents) shows(s *known) bool {
-	if s.bound {
+func (d *documents) shows(s *result.Cause) bool {
+	if s.Bound {
 		return true // limit compares it with the paper's effect
 	}
-	scale := scenario.Small
-	if s.paper || s.byPaper {
-		scale = scenario.Paper
-	}
-	o := d.kept(s.by, scale)
+	o := d.kept(s.By, cmp.Or(s.Scale, scenario.Small))
 	if o == nil {
-		d.problem("%s has no outcome at the papers' scale", s.by)
+		d.problem("%s, which is to show a cause, has no outcome at scale %s", s.By, cmp.Or(s.Scale, scenario.Small))
 		return false
 	}
 	want, n := result.Holds, 0
-	if s.proof.refuted {
+	if s.Proof.Refuted {
 		want = result.Refuted
 	}
 	for i := range o.Claims {
-		if c := &o.Claims[i]; s.proof.has(c) {
+		if c := &o.Claims[i]; s.Proof.Has(c) {
 			if n++; c.Verdict != want {
 				return false
 			}
 		}
 	}
 	if n == 0 {
-		d.problem("%s has no claims of %+v", s.by, s.proof)
+		d.problem("%s has no claims of %+v", s.By, s.Proof)
 	}
 	return n > 0
 }

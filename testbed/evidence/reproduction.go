@@ -144,7 +144,7 @@ func (d *documents) reproduction() {
 					gains.unknown++
 				case o.Claims[i].Verdict == result.Holds && why != "":
 					gains.shown++
-				case o.Claims[i].Verdict == result.Holds && near(&o.Claims[i]):
+				case o.Claims[i].Verdict == result.Holds && o.Claims[i].Near():
 					gains.near++
 				case o.Claims[i].Verdict == result.Holds:
 					gains.more++
@@ -258,78 +258,6 @@ points in the last column; an experiment shows the cause for %d of them.
 	if want := fmt.Sprintf("Of the %d figures and tables of the papers, %d are experiments, %s of them run at the papers' scale", len(lines), run, scaled); !strings.Contains(words, want) {
 		d.problem("README.md does not say %q", want)
 	}
-}
-
-// A headline is a claim of an experiment, at a point: that less of a metric is with one arm
-// than with another.
-type headline struct{ experiment, metric, with, than, point string }
-
-// text returns the claim as a sentence.
-func (h headline) text() string {
-	return (&result.Claim{Less: h.metric, With: h.with, Than: h.than}).Sentence()
-}
-
-// headlines are the rows of README.md: of each scheme what its paper says first of it,
-// in the paper's experiment, and what came out where its premise is there, or with other
-// traffic.
-var headlines = []struct {
-	scheme        string
-	main, premise headline
-}{
-	{"RLB", headline{"rlb-fig12", "p99_fct_us", "rlb-drill", "drill", "incast 4MB, nic go-back-n"},
-		headline{"rlb-paused", "avg_slowdown", "rlb-drill", "drill", "paused 2 of 8, nic go-back-n"}},
-	{"CLB", headline{"clb-fig9-mixed", "avg_cct_us", "clb", "conga", ""},
-		headline{"rlb-paused", "avg_slowdown", "clb", "conga", "paused 2 of 8, nic go-back-n"}},
-	{"PLB", headline{"plb-fig7-webserver", "avg_fct_us", "plb", "conga", "load 0.8, nic go-back-n"},
-		headline{"rlb-paused", "avg_slowdown", "plb", "ecmp", "paused 2 of 8, nic go-back-n"}},
-	{"PCN", headline{"pcn-fig14-w1", "avg_fct_us", "pcn", "dcqcn", ""},
-		headline{"pcn-fig14-websearch", "avg_fct_us", "pcn", "dcqcn", ""}},
-	{"PB-FS", headline{"pbfs-fig5", "short_p95_fct_us", "dcqcn-pbfs", "dcqcn", ""},
-		headline{"pbfs-fig5-websearch", "max_queue_bytes", "dcqcn-pbfs", "dcqcn", ""}},
-}
-
-const headlineMark = "<!-- headlines: made by make golden -->\n"
-
-// headline returns the claim of a headline; nil if there is none.
-func (d *documents) headline(h headline) *result.Judged {
-	c := claimOf(d.kept(h.experiment, scenario.Small), h.text(), h.point)
-	if c == nil {
-		d.problem("%s has no claim %q at %q", h.experiment, h.text(), h.point)
-	}
-	return c
-}
-
-// link returns a headline as text with a link to its outcome.
-func (h headline) link() string {
-	text := h.text()
-	if h.point != "" {
-		text += ", " + h.point
-	}
-	return fmt.Sprintf("[%s](docs/results/%s.md)", text, h.experiment)
-}
-
-// readme writes the table of headlines into README.md, also of claims that are not reproduced.
-func (d *documents) readme() {
-	var b strings.Builder
-	b.WriteString("| | the paper's main claim | paper | here | verdict | where its premise is there, or with other traffic | here |\n|---|---|---:|---:|---|---|---:|\n")
-	for _, h := range headlines {
-		main, premise := d.headline(h.main), d.headline(h.premise)
-		if main == nil || premise == nil {
-			continue
-		}
-		paper := "–"
-		if main.Claim.Paper.Given {
-			paper = share(result.Num(main.Claim.Paper.Change))
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s (%s) | %s | %s | %s (%s) |\n", h.scheme, h.main.link(), paper, share(main.Effect), interval(main), d.kept(h.main.experiment, scenario.Small).Word(main.Verdict), h.premise.link(), share(premise.Effect), interval(premise))
-	}
-	parts := strings.Split(string(d.page("README.md")), headlineMark)
-	if len(parts) != 3 {
-		d.problem("README.md has %q %d times, not twice", headlineMark, len(parts)-1)
-		return
-	}
-	parts[1] = b.String()
-	d.files["README.md"] = []byte(strings.Join(parts, headlineMark))
 }
 
 // paperOf returns the paper that an experiment is about, as lines name it.

@@ -30,6 +30,8 @@ type Claim struct {
 	// Over is how several points are combined: each (the default), mean, or best.
 	Over string `yaml:"over" json:"over,omitempty"`
 	Note string `yaml:"note" json:"note,omitempty"` // a remark that is shown with the claim
+	// Because are the causes of what came out; of several that fit, the first applies.
+	Because []Cause `yaml:"because" json:"-"`
 }
 
 // Relation returns the key of the claim, less, more or same, and its metric;

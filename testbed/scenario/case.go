@@ -56,6 +56,21 @@ func (c *Case) String() string {
 // Net returns the network.
 func (c *Case) Net() *topo.Topology { return c.net }
 
+// drawn returns the case with the network of a run with a seed: another one for each seed
+// if links are drawn by_seed.
+func (c *Case) drawn(seed uint64) (*Case, error) {
+	if c.Network == nil {
+		return c, nil
+	}
+	net, another, err := c.Network.Drawn(seed)
+	if err != nil || !another {
+		return c, err
+	}
+	of := *c
+	of.net = net
+	return &of, nil
+}
+
 // Loaded returns the profile, ready to be compiled; nil for a program of one's own.
 func (c *Case) Loaded() *gen.Profile { return c.profile }
 

@@ -667,6 +667,11 @@ func (r *reader) claims(given []arm) {
 		}
 		r.at(join(path, "at"), c.At)
 		r.at(join(path, "than_at"), c.ThanAt)
+		for k := range c.Because {
+			if err := c.Because[k].Check(); err != nil {
+				f.Errorf(fmt.Sprintf("%s.because.%d", path, k), "%v", err)
+			}
+		}
 		if c.Over != "" && c.Over != "each" && c.Over != "mean" && c.Over != "best" {
 			f.Errorf(join(path, "over"), "over is %q; want each, mean or best", c.Over)
 		}

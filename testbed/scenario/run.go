@@ -131,6 +131,10 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	if o.without != nil {
 		c = o.without.from(c)
 	}
+	c, err := c.drawn(seed)
+	if err != nil {
+		return nil, err
+	}
 	tr, err := c.newTraffic(seed)
 	if err != nil {
 		return nil, err
