@@ -90,9 +90,9 @@ func TestPLBOnTofinoChoosesByClassThenRTTOrLoad(t *testing.T) {
 				rtt := echo(d, byte(i), c.rtt[i], c.load[i])
 				switch {
 				case c.rtt[i] < 38_000:
-					rank[i] = uint64(rtt)
+					rank[i] = uint64(rtt) << 6
 				case c.load[i] >= 242:
-					rank[i] = congested | uint64(rtt)
+					rank[i] = congested | uint64(rtt)<<6
 				default:
 					rank[i] = undetermined | uint64(255-c.load[i])
 				}
@@ -149,16 +149,20 @@ func TestPLBOnTofinoTakesAnExistingPath(t *testing.T) {
 	if got := slices.Compact(taken); !slices.Equal(got, []int{3, 4}) {
 		t.Errorf("with two ways flows took ports %v", got)
 	}
-	echo(d, 0, low+200, 0)
-	before, path := sw.both(d, "path_best", 1)
-	if int(path) != best(3) || before > low+150 {
-		t.Errorf("the best path is %d of rank %d, others have few packets so far", path, before)
-	}
-	for range 400 {
+	before, _ := sw.both(d, "path_best", 1)
+	for range 320 {
 		up(5000)
 	}
+	if rank, path := sw.both(d, "path_best", 1); int(path) != best(3) || rank-before < 320 || rank-before > 400 {
+		t.Errorf("the best path is %d of rank %d, which was %d before 320 packets that cannot take it", path, rank, before)
+	}
+	echo(d, 0, low+200, 0)
+	if rank, path := sw.both(d, "path_best", 1); int(path) != best(3) {
+		t.Errorf("the best path is %d of rank %d, others have had few packets", path, rank)
+	}
+	sw.pair(d, "path_best", (low+300)<<6, uint32(best(3)), 1) // after as many packets
 	rtt := echo(d, 0, low+200, 0)
-	if rank, path := sw.both(d, "path_best", 1); rank != rtt || int(path) != best(0) {
+	if rank, path := sw.both(d, "path_best", 1); rank != rtt<<6 || int(path) != best(0) {
 		t.Errorf("the best path is %d of rank %d, news have come of 0 with %d", path, rank, rtt)
 	}
 	for i := range uint16(4) {
@@ -401,7 +405,7 @@ func TestPLBOnTofinoAFreePathIsFasterThanRTTLow(t *testing.T) {
 	for _, c := range []struct {
 		rttLow uint32
 		rank   uint64
-	}{{took + 1, uint64(took)}, {took, undetermined | 255}} {
+	}{{took + 1, uint64(took) << 6}, {took, undetermined | 255}} {
 		d.rule(fmt.Sprintf("path_class default -> rank_path(rtt_low=%d, full=242)", c.rttLow))
 		if got := echo(d, 0, low, 0); got != took {
 			t.Fatalf("round trips of %d and %d", took, got)

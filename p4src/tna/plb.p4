@@ -34,13 +34,12 @@ const int<32> FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 
 const bit<32> KICKED_OUT = 0xffffffff; // rank above all others
 const bit<32> FREE = 0x3fff0000; // rank above that of free paths
-const bit<32> WORSE = 1; // added to the rank of a best path that a route does not have
+const bit<32> WORSE = 1; // added to the rank of a best path that a route does not have: 1/64 ns
 const bit<32> KNOWN = 128; // added to the number of a best path
 const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<8> MESSAGE_KICK_OUT_HERE = 6;
 const bit<10> PROBE_SESSION = 256; // plus the port
 const time_t SLOT = 1024; // arrivals in four slots without a departure: the port is paused
-const time_t REST = 8192; // longest gap between these arrivals
 const bit<32> HELD = 1000; // delay above that of the queue that counts as a PAUSE
 const bit<2> ECN_CE = 3;
 
@@ -168,7 +167,7 @@ struct other_rtt_t {
 }
 
 // Number of slots of time in which packets arrived since a packet last left the
-// queue or a gap ended, and the slot of the last arrival.
+// queue, and the slot of the last arrival.
 struct silence_t {
     bit<32> slots;
     time_t  last;
@@ -226,6 +225,7 @@ struct metadata_t {
     bit<1>  learns;        // the packet has a measurement of a path, or a message about it
     leaf_t  news_leaf;     // destination leaf of that path; the path is drawn
     time_t  rtt;           // of that path, or of the chosen path
+    bit<32> scaled;        // that time in 1/64 ns
     time_t  below_low;     // time that rtt is below RTT_low
     bit<8>  below_full;    // load that the path is below plb.full
     bit<32> load;          // of that path
@@ -339,6 +339,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.learns = 0;
         meta.news_leaf = 0;
         meta.rtt = 0;
+        meta.scaled = 0;
         meta.below_low = 0;
         meta.below_full = 0;
         meta.load = 0;
@@ -759,8 +760,8 @@ control Draw(inout metadata_t meta) {
 // which destination leaves echo, and messages that ask it to leave a path.
 // Computes the rank of the path for algorithm 2, where smaller is better: the
 // class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked
-// out), below them the round-trip time, or 255 minus the load if the path is
-// undetermined.
+// out), below them the round-trip time in 1/64 ns, or 255 minus the load if the
+// path is undetermined.
 control PathNews(inout headers_t hdr,
                  inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser) {
@@ -786,6 +787,7 @@ control PathNews(inout headers_t hdr,
 
     action compare() {
         meta.below_low = meta.below_low |-| meta.rtt;
+        meta.scaled = meta.rtt << 6;
     }
 
     action about_echo() {
@@ -828,7 +830,7 @@ control PathNews(inout headers_t hdr,
     }
 
     action free() {
-        meta.rank = meta.rtt;
+        meta.rank = meta.scaled;
     }
 
     action undetermined() {
@@ -836,7 +838,7 @@ control PathNews(inout headers_t hdr,
     }
 
     action congested() {
-        meta.rank = meta.rtt | 0x80000000;
+        meta.rank = meta.scaled | 0x80000000;
     }
 
     action kicked_out() {
@@ -1091,7 +1093,7 @@ control Plb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".path_rank") @index("leaf,path:8") @unit("rank")
-    @brief("rank of a path, smaller is better: class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), below them its round-trip time, or 255 minus its load if it is undetermined")
+    @brief("rank of a path, smaller is better: class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), below them its round-trip time in 1/64 ns, or 255 minus its load if it is undetermined")
     Register<bit<32>, bit<9>>(512, 0) path_rank;
     RegisterAction<bit<32>, bit<9>, bit<32>>(path_rank) keep_rank = {
         void apply(inout bit<32> rank) {
@@ -1193,22 +1195,19 @@ control Plb(inout headers_t hdr,
 // Algorithm 1, at every switch that forwards a packet to another switch. If the
 // port seems to be paused and the expected delay is more than tolerable, the
 // packet waits anyway, and its source leaf gets a message that asks it to leave
-// the path. A port to a switch seems to be paused if packets arrive for it
-// without a gap and egress reports none of them.
+// the path. A port to a switch seems to be paused if packets arrive for it and
+// egress reports none of them. A port that is not paused reports a departure in
+// each slot but the first.
 control CheckPause(inout headers_t hdr,
                    inout metadata_t meta,
                    inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".silence") @index("port,priority:8") @unit("slots")
-    @brief("slots of 1024 ns with arrivals for a port since a packet last left it or a gap ended, and start of the slot of the last arrival")
+    @brief("slots of 1024 ns with arrivals for a port since a packet last left it, and start of the slot of the last arrival")
     Register<silence_t, bit<9>>(512) silence;
-    // After a wrap of the clock, at worst one gap counts as a slot.
-    @noWarn("tna-age")
     RegisterAction<silence_t, bit<9>, bit<16>>(silence) arrive = {
         void apply(inout silence_t queue, out bit<16> slots) {
             slots = queue.slots[15:0];
-            if (meta.slot - queue.last > REST) {
-                queue.slots = 0;
-            } else if (queue.last != meta.slot) {
+            if (queue.last != meta.slot) {
                 queue.slots = queue.slots + 1;
             }
             queue.last = meta.slot;

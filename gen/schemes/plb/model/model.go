@@ -175,8 +175,6 @@ func path(s *model.Switch, i int) Path {
 // two bits, then the round-trip time, or the unused part of the load.
 func rank(s *model.Switch, p Path) int64 {
 	switch state := p.State(s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")); {
-	case !p.Active && s.Tofino:
-		return KickedOut
 	case !p.Active:
 		return 3 << 30
 	case state == NonCongested:
@@ -212,7 +210,7 @@ func pathRank() model.Register {
 }
 
 func drawRank(g *model.Drawer, i int) int64 {
-	return model.Pick(g, g.Duration(i), g.Duration(i), 1<<30|g.UpTo(255), 2<<30|g.Duration(i), KickedOut)
+	return model.Pick(g, model.Mod32(g.Duration(i)<<6), model.Mod32(g.Duration(i)<<6), 1<<30|g.UpTo(255), 2<<30|model.Mod32(g.Duration(i)<<6), KickedOut)
 }
 
 // choose is Algorithm 2 for a packet at its source leaf.

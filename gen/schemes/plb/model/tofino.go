@@ -12,12 +12,11 @@ import (
 // from which no packet leaves counts as paused, and a wait is compared with what
 // egress last reported. A packet that moves to another path is resubmitted.
 
-// A port counts as paused if packets have arrived for it in Silent slots of time, with
-// no gap longer than Rest, and egress reported no departure.
+// A port counts as paused if packets have arrived for it in Silent slots of time, and
+// egress reported no departure.
 const (
 	Slot   = 1024 // ns
 	Silent = 4
-	Rest   = 8192 // ns
 )
 
 // slot is the start of the slot of a time.
@@ -83,11 +82,23 @@ func learnOnTofino(s *model.Switch, p *model.Packet) {
 	i, leaf := s.PathCell(h["src_leaf"], path), int(h["src_leaf"])&(s.Leaves-1)
 	rtt := model.Mod32(p.Now - h["echo"])
 	*s.Cell("path_rtt", i), *s.Cell("path_load", i) = rtt, h["echo_load"]
-	if !news(s, h["src_leaf"], path, model.Mod32(rank(s, Path{RTT: rtt, Util: h["echo_load"], Active: true}))) {
+	if !news(s, h["src_leaf"], path, rankOnTofino(s, Path{RTT: rtt, Util: h["echo_load"], Active: true})) {
 		other, window := s.Cell("other_rtt.rtt", leaf), s.Cell("other_rtt.window", leaf)
 		if now := int64(uint32(p.Now) / othersWindow(s)); *window != now || rtt < *other {
 			*other, *window = rtt, now
 		}
+	}
+}
+
+// rankOnTofino is rank with round-trip times in 1/64 ns.
+func rankOnTofino(s *model.Switch, p Path) int64 {
+	switch p.State(s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")) {
+	case NonCongested:
+		return model.Mod32(p.RTT << 6)
+	case Undetermined:
+		return 1<<30 | (255 - p.Util)
+	default:
+		return model.Mod32(p.RTT<<6) | 2<<30
 	}
 }
 
@@ -193,9 +204,7 @@ func meetPauseOnTofino(s *model.Switch, p *model.Packet, source bool) {
 	}
 	slots, last := s.Cell("silence.slots", i), s.Cell("silence.last", i)
 	paused := uint16(*slots) >= Silent
-	if in := slot(p.Now); uint32(in-*last) > Rest {
-		*slots = 0
-	} else if in != *last {
+	if slot(p.Now) != *last {
 		*slots = model.Mod32(*slots + 1)
 	}
 	*last = slot(p.Now)
