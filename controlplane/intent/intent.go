@@ -18,6 +18,7 @@
 package intent
 
 import (
+	"errors"
 	"fmt"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -75,6 +76,9 @@ type Plan struct {
 
 // New returns the plan of a network whose switches have the same program.
 func New(t *topo.Topology, m *manifest.Manifest, info *p4configv1.P4Info, o Options) (*Plan, error) {
+	if t.Weighted && m.Own == "" {
+		return nil, errors.New("links of the topology have different weights, which profiles do not support: their shortest path is the one with the fewest links")
+	}
 	s, err := schema.New(info)
 	if err != nil {
 		return nil, err

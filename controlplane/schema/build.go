@@ -145,6 +145,11 @@ func (b *builder) table(x *p4configv1.Table) {
 			t.DirectCounter = true
 		case uint32(p4configv1.P4Ids_DIRECT_METER):
 			t.DirectMeter = true
+			for _, m := range b.info.GetDirectMeters() {
+				if m.GetPreamble().GetId() == id {
+					t.Meter = m.GetPreamble().GetName()
+				}
+			}
 		}
 	}
 	t.Name = b.register(kindTable, x.Preamble, t)

@@ -54,7 +54,7 @@ var others = map[string]string{
 func isCommands(text string) bool {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+		if len(words) == 0 || isComment(words[0]) {
 			continue
 		}
 		_, known := commands[words[0]]
@@ -62,6 +62,12 @@ func isCommands(text string) bool {
 		return known || other || slices.Contains(reading, words[0])
 	}
 	return false
+}
+
+// isComment reports whether a line that begins with a word is a comment. simple_switch_CLI
+// knows # alone; files of p4-learning have //, which it reports and skips.
+func isComment(word string) bool {
+	return strings.HasPrefix(word, "#") || strings.HasPrefix(word, "//")
 }
 
 // cli executes commands of simple_switch_CLI on a switch without entries.
@@ -101,7 +107,7 @@ func (s *Schema) ParseCommands(name string, text []byte) ([]*p4v1.Entity, error)
 	fail := func(line int, err error) { list.Errorf(diag.MakePos(&name, int32(line), 0), CodeEntry, "%v", err) }
 	for n, line := range strings.Split(string(text), "\n") {
 		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") || slices.Contains(reading, words[0]) {
+		if len(words) == 0 || isComment(words[0]) || slices.Contains(reading, words[0]) {
 			continue
 		}
 		word, args := words[0], words[1:]
@@ -438,10 +444,16 @@ func (c *cli) meterRates(args []string) error {
 // mostCells limits the entries that one command makes.
 const mostCells = 1 << 20
 
-// meterArray is meter_array_set_rates NAME RATE:BURST RATE:BURST.
+// meterArray is meter_array_set_rates NAME RATE:BURST RATE:BURST. Of a direct meter it sets
+// the rates of the entries so far.
 func (c *cli) meterArray(args []string) error {
 	m, err := c.s.Meter(args[0])
 	if err != nil {
+		for _, t := range c.s.Tables {
+			if t.DirectMeter && (t.Meter == args[0] || strings.HasSuffix(t.Meter, "."+args[0])) {
+				return c.directMeter(t, args[1:])
+			}
+		}
 		return err
 	}
 	if m.Size > mostCells {
@@ -454,20 +466,39 @@ func (c *cli) meterArray(args []string) error {
 	return err
 }
 
+// directMeter sets the rates of all entries of a table.
+func (c *cli) directMeter(t *Table, args []string) error {
+	n, err := rateNumbers(args)
+	if err != nil {
+		return err
+	}
+	for _, e := range c.out {
+		if te := e.GetTableEntry(); te.GetTableId() == t.ID && !te.GetIsDefaultAction() {
+			te.MeterConfig = &p4v1.MeterConfig{Cir: n[0], Cburst: n[1], Pir: n[2], Pburst: n[3]}
+		}
+	}
+	return nil
+}
+
 // rates converts rates in units a microsecond to P4Runtime's a second.
 func rates(texts []string) (string, error) {
+	n, err := rateNumbers(texts)
+	return fmt.Sprintf("cir %d burst %d pir %d burst %d", n[0], n[1], n[2], n[3]), err
+}
+
+// rateNumbers returns rates a second and bursts: of the committed and of the peak rate.
+func rateNumbers(texts []string) (n [4]int64, err error) {
 	if len(texts) != 2 {
-		return "", errors.New("want two rates, as in 0.5:10 1:20: units a microsecond, and the burst")
+		return n, errors.New("want two rates, as in 0.5:10 1:20: units a microsecond, and the burst")
 	}
-	var n [4]int64
 	for i, text := range texts {
 		rate, burst, ok := strings.Cut(text, ":")
 		r, err := strconv.ParseFloat(rate, 64)
 		b, err2 := number("burst", burst)
 		if !ok || err != nil || err2 != nil || !(r >= 0 && r < math.MaxInt32) {
-			return "", fmt.Errorf("rate %q is not RATE:BURST", text)
+			return n, fmt.Errorf("rate %q is not RATE:BURST", text)
 		}
 		n[2*i], n[2*i+1] = int64(math.Round(r*1e6)), int64(b)
 	}
-	return fmt.Sprintf("cir %d burst %d pir %d burst %d", n[0], n[1], n[2], n[3]), nil
+	return n, nil
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	"github.com/pauseless/pauseless/controlplane/schema"
 )
 
 const cliText = `# entries of one switch
@@ -131,4 +134,31 @@ func FuzzEntries(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Comments with // are skipped, and the rates of a direct meter are those of all entries.
+func TestCommandsOfPublicExamples(t *testing.T) {
+	info := &p4configv1.P4Info{
+		Tables: []*p4configv1.Table{{
+			Preamble: &p4configv1.Preamble{Id: 0x02000001, Name: "I.m_read", Alias: "m_read"}, Size: 10, DirectResourceIds: []uint32{0x15000001},
+			MatchFields: []*p4configv1.MatchField{{Id: 1, Name: "h.src", Bitwidth: 48, Match: &p4configv1.MatchField_MatchType_{MatchType: p4configv1.MatchField_EXACT}}},
+			ActionRefs:  []*p4configv1.ActionRef{{Id: 0x01000001}},
+		}},
+		Actions:      []*p4configv1.Action{{Preamble: &p4configv1.Preamble{Id: 0x01000001, Name: "I.m_action", Alias: "m_action"}}},
+		DirectMeters: []*p4configv1.DirectMeter{{Preamble: &p4configv1.Preamble{Id: 0x15000001, Name: "I.my_meter", Alias: "my_meter"}, Spec: &p4configv1.MeterSpec{Unit: p4configv1.MeterSpec_PACKETS}, DirectTableId: 0x02000001}},
+	}
+	s, err := schema.New(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.ParseFile("direct.txt", []byte("//creates an entry\ntable_add m_read m_action aa:aa:aa:aa:aa:aa =>\nmeter_array_set_rates my_meter 0.000002:1 0.00001:3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := list[0].GetTableEntry().GetMeterConfig(); len(list) != 1 || c.GetCir() != 2 || c.GetCburst() != 1 || c.GetPir() != 10 || c.GetPburst() != 3 {
+		t.Errorf("%d entries, meter %v", len(list), c)
+	}
+	if _, err := s.ParseFile("direct.txt", []byte("meter_array_set_rates my_metre 0.000002:1 0.00001:3\n")); err == nil {
+		t.Error("a meter that there is not")
+	}
 }

@@ -92,6 +92,7 @@ type Table struct {
 	DefaultArgs   [][]byte
 	DirectCounter bool
 	DirectMeter   bool
+	Meter         string // full name of the direct meter, or empty
 	IdleTimeout   bool
 
 	defaultOnly map[uint32]bool // actions for the default entry alone

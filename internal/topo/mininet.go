@@ -99,7 +99,8 @@ type mininetReader struct {
 	nodes map[string]int // IDs by name
 	names []string       // of all nodes
 
-	source string // the program of all switches
+	source   string // the program of all switches
+	weighted bool   // links have different weights
 }
 
 // readMininet builds the network. It has the default buffer and flow control.
@@ -153,6 +154,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		return nil, f.Err()
 	}
 	r.devices(t)
+	t.Weighted = r.weighted
 	return t, nil
 }
 
@@ -245,7 +247,7 @@ func (r *mininetReader) given() {
 func (r *mininetReader) links() {
 	usual := mininetLink{rate: mininetRate, delay: mininetDelay, weight: "1"}
 	r.params("default", r.net.Default, &usual)
-	weight, told := "", false
+	weight := ""
 	var list []mininetCable
 	for i, l := range r.net.Links {
 		at := fmt.Sprintf("links.%d", i)
@@ -277,10 +279,7 @@ func (r *mininetReader) links() {
 			if weight == "" {
 				weight = m.weight
 			}
-			if m.weight != weight && !told {
-				told = true
-				r.errorf(at, "links have different weights, which are not supported: the shortest path is the one with the fewest links")
-			}
+			r.weighted = r.weighted || m.weight != weight
 		}
 		if r.path == "" {
 			r.connect(at, ends, &m)

@@ -61,6 +61,9 @@ type Topology struct {
 	// Frames are those that links carry. A file does not have them: they follow from
 	// the hosts and the program.
 	Frames Frames
+	// Weighted is true if the file gives links different weights, which the routes of
+	// profiles do not follow.
+	Weighted bool `json:"-"`
 
 	byName map[string]int // of a network that a Builder made
 }
