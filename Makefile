@@ -119,6 +119,11 @@ world: ## schedules of faults for controllers, switches and the network between 
 semantics: ## random programs against an evaluator of the language specification: N=10000 SEED=1; P4C_BM2=<p4c-bm2-ss> BMV2=<simple_switch_grpc>
 	GOGC=400 $(GO) test -count=1 -v -timeout 24h ./bmv2tests/semantics -args -programs $(or $(N),10000) -seed $(or $(SEED),1)
 
+.PHONY: hostile
+hostile: ## P4Runtime updates, P4Infos and BMv2 JSON changed at random: N=1000 SEED=1
+	$(GO) test -count=1 -v -timeout 24h ./bmv2tests/p4rt -run 'TestRandom' -args -batches $(or $(N),1000) -pipelines $(or $(N),1000) -seed $(or $(SEED),1)
+	$(GO) test -count=1 -v -timeout 24h ./bmv2tests/stf -run TestMutatedPrograms -args -mutations $(or $(N),1000) -seed $(or $(SEED),1)
+
 conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<checkout of p4lang/p4c>; PUBLIC_P4=<checkouts of others' programs>
 	P4C=$(abspath $(P4C)) PUBLIC_P4="$(PUBLIC_P4)" $(GO) test -count=1 -v -timeout 3h ./bmv2tests/conformance -args -reference
 	PUBLIC_P4="$(PUBLIC_P4)" NETNS_EXERCISES=all $(GO) test -count=1 -v -timeout 1h ./bmv2tests/exercises ./internal/topo

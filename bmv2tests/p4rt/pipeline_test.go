@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-var randomPipelines = flag.Int("pipelines", 300, "pipelines of TestRandomP4Info")
+var randomPipelines = flag.Int("pipelines", 40, "pipelines of TestRandomP4Info")
 
 // TestRandomP4Info pushes the program of clauses.p4 with P4Infos in which ids, names,
 // kinds, widths and references are wrong, missing or given twice. One that is accepted

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	mutations = flag.Int("mutations", 400, "programs of TestMutatedPrograms")
+	mutations = flag.Int("mutations", 200, "programs of TestMutatedPrograms")
 	seed      = flag.Uint64("seed", 1, "seed of TestMutatedPrograms")
 )
 

@@ -5,23 +5,29 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/spf13/cobra"
 )
 
 func newCtlPortsCmd(c *ctl) *cobra.Command {
-	return &cobra.Command{
+	var metrics []string
+	cmd := &cobra.Command{
 		Use:   "ports",
-		Short: "List ports: where they lead, and on BMv2 whether they are up",
+		Short: "List ports: where they lead, and whether they are up",
 		Long: `List the switches' ports. P4Runtime does not describe ports: their peers
-and rates come from the topology file, their interfaces and state from BMv2's
-Thrift server. Give --topology, --thrift or both.`,
+and rates come from the topology file, their state from the metrics of pauseless
+switch --http, or with their interfaces from BMv2's Thrift server. Give --topology,
+--metrics or --thrift.`,
 		Example: `  pauseless ctl --topology fabric.yaml ports
-  pauseless ctl --addr :9559 --thrift :9090 ports`,
+  pauseless ctl --addr :9559 ports --metrics :9880     # pauseless switch --http :9880
+  pauseless ctl --addr :9559 --thrift :9090 ports      # BMv2`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := c.printer(cmd)
@@ -32,9 +38,13 @@ Thrift server. Give --topology, --thrift or both.`,
 			if err != nil {
 				return err
 			}
+			pages, err := placeMetrics(cmd, metrics, targets)
+			if err != nil {
+				return err
+			}
 			list := p.table("", both("switch"), both("port"), both("to"), both("rate"), both("interface"), both("state"))
 			for _, t := range targets {
-				if err := c.addPorts(cmd.Context(), list, t); err != nil {
+				if err := c.addPorts(cmd.Context(), list, t, pages[t.Name]); err != nil {
 					return fmt.Errorf("%s: %w", t.Name, err)
 				}
 			}
@@ -42,10 +52,32 @@ Thrift server. Give --topology, --thrift or both.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringArrayVar(&metrics, "metrics", nil, "`[NAME=]HOST:PORT`: pauseless switch --http; without names in the order of the switches (repeatable)")
+	return cmd
 }
 
-// addPorts adds the ports of a switch to a list.
-func (c *ctl) addPorts(ctx context.Context, list *records, t controlplane.Target) error {
+// placeMetrics returns the addresses of metrics by the switches' names.
+func placeMetrics(cmd *cobra.Command, given []string, targets []controlplane.Target) (map[string]string, error) {
+	if len(given) > len(targets) {
+		return nil, usageErrorf(cmd, "%d --metrics addresses for %d switches; give at most one for each switch", len(given), len(targets))
+	}
+	pages := make(map[string]string)
+	for i, text := range given {
+		name, addr, named := strings.Cut(text, "=")
+		if !named {
+			name, addr = targets[i].Name, text
+		}
+		if !slices.ContainsFunc(targets, func(t controlplane.Target) bool { return t.Name == name }) {
+			return nil, usageErrorf(cmd, "--metrics: no switch is called %q", name)
+		}
+		pages[name] = addr
+	}
+	return pages, nil
+}
+
+// addPorts adds the ports of a switch to a list. The address of its metrics may be
+// empty.
+func (c *ctl) addPorts(ctx context.Context, list *records, t controlplane.Target, metrics string) error {
 	live := make(map[int]bmv2.Port)
 	last := 0
 	if t.Thrift != "" {
@@ -63,14 +95,24 @@ func (c *ctl) addPorts(ctx context.Context, list *records, t controlplane.Target
 			last = max(last, p.Number)
 		}
 	}
+	if metrics != "" {
+		up, err := (&record.Metrics{Addr: metrics, Timeout: c.timeout}).Up(ctx)
+		if err != nil {
+			return err
+		}
+		for n, up := range up {
+			live[n] = bmv2.Port{Number: n, Up: up}
+			last = max(last, n)
+		}
+	}
 	var wired []topo.Port // port 1 and so on, by the topology
 	if c.net != nil {
 		if n := c.net.NodeByName(t.Name); n != nil {
 			wired = n.Ports
 			last = max(last, len(wired))
 		}
-	} else if t.Thrift == "" {
-		return fmt.Errorf("P4Runtime does not describe ports: give --topology FILE, or BMv2's --thrift HOST:PORT")
+	} else if t.Thrift == "" && metrics == "" {
+		return fmt.Errorf("P4Runtime does not describe ports: give --topology FILE, --metrics HOST:PORT of pauseless switch --http, or BMv2's --thrift HOST:PORT")
 	}
 	for i := 0; i <= last; i++ {
 		to, rate, state := "", "", ""

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -106,7 +107,7 @@ func (f *liveFlags) run(cmd *cobra.Command, args []string) error {
 	if f.html != "" || f.trace != "" {
 		return f.write(cmd, runs)
 	}
-	return f.serve(cmd, runs[0].Scenario, finished(runs), nil)
+	return f.serve(cmd, cmp.Or(runs[0].Scenario, filepath.Base(args[0])), finished(runs), nil)
 }
 
 func readRecording(name string) ([]*record.Run, error) {
@@ -164,7 +165,7 @@ func (f *liveFlags) scenario(cmd *cobra.Command, name string) error {
 		}
 		return err
 	}
-	return f.serve(cmd, s.Name, rec, work)
+	return f.serve(cmd, cmp.Or(s.Name, filepath.Base(name)), rec, work)
 }
 
 // switches reads switches while the page is served.

@@ -49,42 +49,74 @@ func (*Metrics) Pauses() bool { return true }
 // ports has 1 MB.
 const maxMetrics = 16 << 20
 
-// Read implements Counters.
-func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
+// each calls f with the samples of ports. f reports whether it has used one.
+func (m *Metrics) each(ctx context.Context, f func(name string, labels map[string]string, port int, v float64) bool) error {
 	// Without http.Client, which is 0.4 MB of the binary.
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.Addr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	req, err := http.NewRequest(http.MethodGet, "http://"+m.Addr+"/metrics", nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req.Close = true
 	if err := req.Write(conn); err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; give the address of `pauseless switch --http HOST:PORT`", m.Addr, err)
+		return fmt.Errorf("%s: %w; give the address of `pauseless switch --http HOST:PORT`", m.Addr, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s; give the address of `pauseless switch --http HOST:PORT`", m.Addr, resp.Status)
+		return fmt.Errorf("%s: %s; give the address of `pauseless switch --http HOST:PORT`", m.Addr, resp.Status)
 	}
-	out := make([]PortCounters, ports)
 	found := false
 	lines := bufio.NewScanner(io.LimitReader(resp.Body, maxMetrics))
 	for lines.Scan() {
 		name, labels, v, ok := sample(lines.Text())
 		port, err := strconv.Atoi(labels["port"])
-		class, cerr := strconv.Atoi(labels["class"])
-		if !ok || err != nil || cerr != nil || port < 1 || port > ports || class < 0 || class >= packet.Classes {
-			continue // the controller's port has no number
+		if ok && err == nil && port >= 0 { // the controller's port has no number
+			found = f(name, labels, port, v) || found
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", m.Addr, err)
+	}
+	if !found {
+		return fmt.Errorf("%s has no metrics of a switch's ports; give the address of `pauseless switch --http HOST:PORT`", m.Addr)
+	}
+	return nil
+}
+
+// maxPort is the greatest number of a port of a switch.
+const maxPort = 1<<16 - 1
+
+// Up returns the ports by number: true if the port's link is up.
+func (m *Metrics) Up(ctx context.Context) (map[int]bool, error) {
+	up := make(map[int]bool)
+	err := m.each(ctx, func(name string, _ map[string]string, port int, v float64) bool {
+		if name != "softswitch_port_up" || port > maxPort {
+			return false
+		}
+		up[port] = v != 0
+		return true
+	})
+	return up, err
+}
+
+// Read implements Counters.
+func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
+	out := make([]PortCounters, ports)
+	err := m.each(ctx, func(name string, labels map[string]string, port int, v float64) bool {
+		class, err := strconv.Atoi(labels["class"])
+		if err != nil || port < 1 || port > ports || class < 0 || class >= packet.Classes {
+			return false
 		}
 		p := &out[port-1]
 		switch name {
@@ -101,15 +133,12 @@ func (m *Metrics) Read(ctx context.Context, ports int) ([]PortCounters, error) {
 			}
 			of[class] = time.Duration(v * float64(time.Second))
 		default:
-			continue
+			return false
 		}
-		found = true
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Addr, err)
-	}
-	if !found {
-		return nil, fmt.Errorf("%s has no metrics of a switch's ports; give the address of `pauseless switch --http HOST:PORT`", m.Addr)
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
