@@ -36,7 +36,7 @@ var anyMark = regexp.MustCompile(`<!--n `)
 // pages fills the parts and marks of pages.
 func (d *documents) pages() {
 	reference := d.sections("docs/schemes/reference.md")
-	pages := append(append(d.glob("docs/schemes/*.md"), d.glob("gen/schemes/*/README.md")...), "docs/tofino-fabric.md")
+	pages := append(append(d.glob("docs/schemes/*.md"), d.glob("gen/schemes/*/README.md")...), "docs/tofino-fabric.md", "docs/ai-fabrics.md")
 	used := make(map[string]bool)
 	for _, page := range pages {
 		if filepath.Base(page) == "reference.md" {
@@ -69,7 +69,8 @@ func (d *documents) pages() {
 		if n := len(anyMark.FindAllIndex(text, -1)); n != len(marks) {
 			d.problem("%s has %d marks of numbers, of which %d are of the form <!--n OUTCOME | CLAIM | POINT | less-->9<!--/n-->", page, n, len(marks))
 		}
-		d.files[page] = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+		text = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+		d.files[page] = valueMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.value(page, old) })
 	}
 	for _, name := range exp.Names() {
 		s, err := exp.Load(name)
