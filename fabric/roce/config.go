@@ -75,6 +75,10 @@ type Config struct {
 	// Tag makes packets of coflows carry the coflow's number before the IP header.
 	Tag bool `yaml:"tag"`
 
+	// Drain makes a sender drain a flow when a switch asks for it in an acknowledgement
+	// (Flowcut): it sends nothing more until all packets in flight are acknowledged.
+	Drain bool `yaml:"drain"`
+
 	// CNPInterval is the least time between two notifications of a flow.
 	CNPInterval vtime.Time `yaml:"cnp_interval"`
 	// CNPOnReorder makes an out-of-order packet count as marked.

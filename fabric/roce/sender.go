@@ -36,6 +36,7 @@ type sender struct {
 	gapRate vtime.Rate
 	last    int // bytes on the link of the packet sent last
 
+	drains  bool         // sends nothing until all is acknowledged
 	waiting bool         // for an acknowledgement: packets are in flight
 	since   vtime.Time   // start of the wait
 	timerAt vtime.Time   // time of the next event, or Never
@@ -134,7 +135,7 @@ func (s *sender) hasData() bool {
 	if s.u != nil {
 		return s.u.hasData()
 	}
-	if s.limit.on && s.limit.rate == 0 {
+	if s.limit.on && s.limit.rate == 0 || s.drains && s.next%int64(s.h.cfg.AckEvery) == 0 {
 		return false
 	}
 	if s.sel != nil && s.sel.lost(s.una) >= 0 {
@@ -353,6 +354,8 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		s.finish(now)
 		return
 	}
+	// What was lost has to be sent again before anything else can be acknowledged.
+	s.drains = s.una < s.high && !nak && (s.drains || s.h.cfg.Drain && bth.Drain())
 	// A gap that a change of path may have caused does not indicate a loss.
 	if nak && s.paths != nil && s.una < s.high && s.una >= s.moved {
 		s.paths.repeat(now, s.went(s.una))
@@ -453,6 +456,7 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 	}
 	s.h.Stats.Timeouts++
 	s.cause = Timeout
+	s.drains = false
 	if s.paths != nil {
 		s.timedOut = true
 		s.paths.timeout(now, s.went(s.una))

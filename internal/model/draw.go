@@ -440,6 +440,17 @@ func (g *Drawer) FlowOf(row int) int64 {
 // maxIdle is the longest time without an event on a Tofino: two wraps of its clock.
 const maxIdle = 10e9
 
+// PSN draws a packet sequence number: often one of a few, around the end of all numbers.
+func (g *Drawer) PSN(int) int64 { return Pick(g, g.UpTo(3), PSNs-1-g.UpTo(3), g.UpTo(PSNs-1)) }
+
+// RoCE draws RoCEv2's transport headers for Scheme.Transport: data, acknowledgements and
+// NAKs.
+func (g *Drawer) RoCE() []byte {
+	h := Fields{"opcode": Pick(g, 0x04, 0x0a, 0x10, OpcodeACK, OpcodeACK, OpcodeACK, 0x81, g.UpTo(255)),
+		"number": g.UpTo(1)<<31 | g.PSN(0), "pair": g.UpTo(PSNs - 1), "congestion": Pick(g, 0, 0x40, g.UpTo(255))}
+	return append(BTH.Append(nil, h), byte(Pick(g, 0, SyndromeNAK, SyndromeNAK, 0x61, g.UpTo(255))), 0, 0, 0)
+}
+
 // event draws an event.
 func (g *Drawer) event() Event {
 	e := Event{After: Pick(g, 0, 1, g.UpTo(50), g.UpTo(2*g.Pace), g.Pace)}

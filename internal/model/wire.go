@@ -260,6 +260,39 @@ func (f *Frame) FiveTuple() uint32 {
 	return crc32.ChecksumIEEE(append(f.IP.Append(nil, "src:32 dst:32 protocol:8"), ports...))
 }
 
+// Backward is the FiveTuple of the packets that this one acknowledges: with the same ports,
+// in the other direction.
+func (f *Frame) Backward() uint32 {
+	g := Frame{IP: maps.Clone(f.IP), UDP: f.UDP, Rest: f.Rest}
+	g.IP["src"], g.IP["dst"] = f.IP["dst"], f.IP["src"]
+	return g.FiveTuple()
+}
+
+// Of RoCEv2: the opcode of acknowledgements, where data has lower ones; the syndrome of a
+// NAK for a missing packet; and how many sequence numbers there are.
+const (
+	OpcodeACK   = 0x11
+	SyndromeNAK = 0x60
+	PSNs        = 1 << 24
+)
+
+// IsData reports whether the packet is RoCEv2's data, in a program that reads its header.
+func (f *Frame) IsData() bool { return f.BTH != nil && f.BTH["opcode"] < OpcodeACK }
+
+// Syndrome is that of an acknowledgement of RoCEv2; -1 for another packet.
+func (f *Frame) Syndrome() int {
+	if f.BTH == nil || f.BTH["opcode"] != OpcodeACK || len(f.Rest) < 4 {
+		return -1
+	}
+	return int(f.Rest[0])
+}
+
+// PSN is the packet sequence number of a packet of RoCEv2.
+func (f *Frame) PSN() int64 { return f.BTH["number"] & (PSNs - 1) }
+
+// Reached reports whether PSN a is b or comes after it.
+func Reached(a, b int64) bool { return (a-b)&(PSNs-1) < PSNs/2 }
+
 // CRC16 is CRC-16/ARC.
 func CRC16(b []byte) uint16 {
 	var c uint16

@@ -50,6 +50,11 @@ func (b BTH) BECN() bool { return b[4]&0x40 != 0 }
 // SetBECN sets the BECN bit.
 func (b BTH) SetBECN() { b[4] |= 0x40 }
 
+// Drain reports whether a switch asks the receiver of the packet, an acknowledgement, to
+// send nothing more of the flow until all of it in flight is acknowledged. It is the last
+// reserved bit beside BECN, which the invariant CRC does not cover (section 9.2.3).
+func (b BTH) Drain() bool { return b[4]&1 != 0 }
+
 // Set fills the whole header with the default partition key. The queue pair
 // and the packet sequence number have 24 bits each.
 func (b BTH) Set(op Opcode, destQP, psn uint32, ackReq bool) {

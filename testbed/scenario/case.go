@@ -197,6 +197,7 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 		c.CC.PINT.Step = step
 	}
 	c.Tag = c.Tag || m.Has("clb")
+	c.Drain = c.Drain || m.Has("flowcut")
 	c.Hermes.On = c.Hermes.On || m.Has("hermes")
 	if c.Hermes.On {
 		marking(&c.Hermes, m)

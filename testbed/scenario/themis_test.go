@@ -11,9 +11,9 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// permuted runs a permutation of 16 hosts below four leaves, 1 MB each, with arms. Each
-// host sends to one of another leaf.
-func permuted(t *testing.T, more string, arms ...string) map[string]*result.Run {
+// permuted runs a permutation of 16 hosts below four leaves with arms: each host sends
+// so many bytes to one of another leaf.
+func permuted(t *testing.T, size int, more string, arms ...string) map[string]*result.Run {
 	t.Helper()
 	text := `name: permutation
 network: {leaf_spine: {leaves: 4, spines: 4, hosts_per_leaf: 4, rate: 100Gbps, delay: 1us}, switch: {buffer: 32MB, pfc: {xoff: 1MB}}` + more + `}
@@ -25,7 +25,7 @@ traffic: [{job: {file: permutation.cm}}]
 	var b strings.Builder
 	fmt.Fprintf(&b, "Nodes 16\nConnections 16\n")
 	for i := range 16 {
-		fmt.Fprintf(&b, "%d->%d start 0 size 1000000\n", i, (5*i+6)%16)
+		fmt.Fprintf(&b, "%d->%d start 0 size %d\n", i, (5*i+6)%16, size)
 	}
 	s, err := ParseIn("permutation.yaml", []byte(text), "", Paper, openText(map[string]string{"permutation.cm": b.String()}))
 	if err != nil {
@@ -51,7 +51,7 @@ traffic: [{job: {file: permutation.cm}}]
 // repeat nothing, and are as fast as NICs that wait for late packets. Without the filter
 // they repeat one packet for each that arrives early.
 func TestThemisDropsNAKsOfReordering(t *testing.T) {
-	r := permuted(t, uneven,
+	r := permuted(t, 1e6, uneven,
 		"{name: no filter, profile: themis, hosts: {recovery: irn, window: 4}, set: {themis.filter: 0}}",
 		"{name: themis, profile: themis, hosts: {recovery: irn, window: 4}}",
 		"{name: out-of-order, profile: themis, hosts: {recovery: out-of-order}}")
@@ -68,7 +68,7 @@ func TestThemisDropsNAKsOfReordering(t *testing.T) {
 
 // A packet that is lost is repeated in a round trip, not after a timeout.
 func TestThemisForwardsNAKsOfLosses(t *testing.T) {
-	r := permuted(t, ", change: [{link: l1-s1, loss: 0.01}]", "{name: themis, profile: themis, hosts: {recovery: irn, rto_low: 4ms}}")["themis"]
+	r := permuted(t, 1e6, ", change: [{link: l1-s1, loss: 0.01}]", "{name: themis, profile: themis, hosts: {recovery: irn, rto_low: 4ms}}")["themis"]
 	if s := r.Summary; s.Resent == 0 || s.Timeouts > 0 {
 		t.Errorf("%d retransmissions and %d timeouts, want some and none", s.Resent, s.Timeouts)
 	}
@@ -77,7 +77,7 @@ func TestThemisForwardsNAKsOfLosses(t *testing.T) {
 // NICs that discard packets out of order repeat them with Themis too: it drops no NAK for
 // a packet that has passed the leaf. Spraying by numbers reorders less than at random.
 func TestThemisCannotHelpNICsThatDiscard(t *testing.T) {
-	r := permuted(t, uneven,
+	r := permuted(t, 1e6, uneven,
 		"{name: go-back-n, profile: themis, hosts: {recovery: go-back-n}, set: {themis.slack: 0}}",
 		"{name: selective, profile: themis, hosts: {recovery: irn}}",
 		"{name: go-back-n rps, profile: rps, hosts: {recovery: go-back-n}}")

@@ -2,7 +2,11 @@
 
 package themis
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/model"
+)
 
 func TestPacketsTakeThePathsInTurn(t *testing.T) {
 	for paths := 2; paths <= 8; paths++ {
@@ -14,16 +18,18 @@ func TestPacketsTakeThePathsInTurn(t *testing.T) {
 	}
 }
 
-func TestNumbersWrap(t *testing.T) {
-	for _, c := range []struct {
-		a, b int64
-		want bool
-	}{
-		{5, 5, true}, {6, 5, true}, {5, 6, false},
-		{1, numbers - 2, true}, {numbers - 2, 1, false},
-	} {
-		if got := Passed(c.a, c.b); got != c.want {
-			t.Errorf("whether %d has come once %d has passed: %v, want %v", c.b, c.a, got, c.want)
-		}
+// Of four paths, path 1 has had packets 1 and 5; 9 was lost, 13 came.
+func TestAGapOnAPathIsALoss(t *testing.T) {
+	s := &model.Switch{Seen: map[string]int{}}
+	flow, number, from, until := int64(0), int64(0), int64(0), int64(0)
+	r := row{&flow, &number, &from, &until}
+	for _, n := range []int64{1, 5, 13} {
+		r.pass(s, 7, n, 4)
+	}
+	if !r.lost(9) || r.lost(13) || r.lost(5) {
+		t.Errorf("of 5, 9 and 13, lost are %v %v %v, want 9", r.lost(5), r.lost(9), r.lost(13))
+	}
+	if r.pass(s, 7, 9, 4); r.lost(9) {
+		t.Error("9 has come again, and counts as lost")
 	}
 }
