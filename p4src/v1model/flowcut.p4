@@ -20,9 +20,8 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> DRAIN = 1; // in the reserved byte of the base transport header
 const bit<16> PORT_ROCE = 4791;
-const bit<8> OPCODE_ACKNOWLEDGE = 0x11;   // of RoCEv2's reliable connections
+const bit<8> OPCODE_ACKNOWLEDGE = 0x11; // of RoCEv2's reliable connections
 const bit<8> LAST_DATA_OPCODE = 0x10;
-const bit<8> NAK_SEQUENCE_ERROR = 0x60;   // syndrome: the packet in the BTH is missing
 const bit<2> ECN_CE = 3;
 
 header ethernet_t {
