@@ -45,10 +45,14 @@ func at(s *model.Switch, hash uint32) entry {
 // flying reports whether packets of the row's flow are in flight.
 func (e entry) flying() bool { return uint32(*e.flow) != 0 && *e.sent != *e.acked }
 
+// manages reports whether the switch keeps flows on their paths: a leaf does, unless the
+// round trip that it allows is zero.
+func manages(s *model.Switch) bool { return s.Config.Leaf >= 0 && s.Setting("flowcut", "rtt") > 0 }
+
 // acknowledged is the sender's leaf, for an acknowledgement. An entry ends when nothing
 // is in flight. A long round trip begins to drain the flow.
 func acknowledged(s *model.Switch, p *model.Packet) {
-	if s.Config.Leaf < 0 || p.Hop != model.ToHost || p.Syndrome() < 0 {
+	if !manages(s) || p.Hop != model.ToHost || p.Syndrome() < 0 {
 		return
 	}
 	flow := p.Backward()
@@ -76,7 +80,7 @@ func acknowledged(s *model.Switch, p *model.Packet) {
 // choose is "route all packets of a flowcut on one path".
 func choose(s *model.Switch, p *model.Packet) model.Path {
 	byHash := s.HashPath(p)
-	if s.Config.Leaf < 0 || !p.IsData() {
+	if !manages(s) || !p.IsData() {
 		return byHash
 	}
 	e, n := at(s, p.Hash), p.PSN()
