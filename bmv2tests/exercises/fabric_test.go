@@ -176,13 +176,14 @@ expect:
 	{"firewall", "firewall", `
 topology: pod-topo/topology.json
 program: {p4: basic.p4, entries: "pod-topo/{switch}-runtime.json", switches: {s1: {p4: solution/firewall.p4}}}
+until: 5s
 packets:
 - {name: in, from: h3, to: h1, tcp: {source: 5001, destination: 40000}}
-- {name: out, from: h1, to: h3, start: 1ms, tcp: {source: 40000, destination: 5001}}
-- {name: back, from: h3, to: h1, start: 2ms, tcp: {source: 5001, destination: 40000, flags: [syn, ack]}}
+- {name: out, from: h1, to: h3, start: 400ms, tcp: {source: 40000, destination: 5001}}
+- {name: back, from: h3, to: h1, start: 800ms, tcp: {source: 5001, destination: 40000, flags: [syn, ack]}}
 - {name: inside, from: h1, to: h2, tcp: {source: 1, destination: 2}}
-- {name: iperf out, from: h1, to: h3, start: 3ms, tcp: {source: 40001, destination: 5001, bytes: 100KB}}
-- {name: iperf in, from: h3, to: h1, start: 3ms, tcp: {source: 40002, destination: 5001, bytes: 100KB}}
+- {name: iperf out, from: h1, to: h3, start: 1200ms, tcp: {source: 40001, destination: 5001, bytes: 100KB}}
+- {name: iperf in, from: h3, to: h1, start: 1200ms, tcp: {source: 40002, destination: 5001, bytes: 100KB}}
 expect:
 - {packets: iperf out, at: h3, stream: true}
 - {packets: iperf in, at: h1, stream: false}

@@ -80,6 +80,11 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 			})
 		})
 	}
+	tcp := &acceptor{conns: make(map[[2]int]*accepted)}
+	defer tcp.close()
+	if err := tcp.listen(o.Name, c, all); err != nil {
+		return nil, err
+	}
 	for i := range all {
 		p := &all[i]
 		if p.At > c.Until {
@@ -99,7 +104,7 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 			continue
 		}
 		streams.Go(func() {
-			n, closed := n.stream(ctx, o.Name, c, p)
+			n, closed := tcp.stream(ctx, o.Name, c, p)
 			mu.Lock()
 			defer mu.Unlock()
 			w.Carried(p.Series, n, closed)
@@ -130,47 +135,111 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 	return run, nil
 }
 
-// stream opens a TCP connection between the kernels of two hosts, sends its bytes and closes
-// it. It returns how many the other host has read, and whether it has seen the end.
-func (n *network) stream(ctx context.Context, name string, c *scenario.Case, p *packets.Sending) (read uint64, closed bool) {
-	from, to := &c.Net().Nodes[p.Host], &c.Net().Nodes[p.To]
-	var l net.Listener
-	err := netns.Within(netns.Namespace(name, to.Name), func() (err error) {
-		l, err = net.Listen("tcp4", net.JoinHostPort(to.IP.String(), fmt.Sprint(p.Stream.Destination)))
-		return err
-	})
-	if err != nil {
-		return 0, false
+// acceptor accepts the TCP connections of all hosts.
+type acceptor struct {
+	listeners []net.Listener
+	mu        sync.Mutex
+	conns     map[[2]int]*accepted // by the ports of source and destination
+}
+
+// accepted is a connection, from when one end is first asked for.
+type accepted struct {
+	done   chan struct{} // closed when it has been read
+	read   uint64
+	closed bool
+}
+
+func (a *acceptor) at(source, destination int) *accepted {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := [2]int{source, destination}
+	if a.conns[key] == nil {
+		a.conns[key] = &accepted{done: make(chan struct{})}
 	}
-	defer l.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return a.conns[key]
+}
+
+// listen opens the listeners of all connections. They accept until they are closed.
+func (a *acceptor) listen(network string, c *scenario.Case, all []packets.Sending) error {
+	have := make(map[[2]int]bool)
+	ports := make(map[[2]int]bool)
+	for i := range all {
+		p := &all[i]
+		if p.Stream == nil {
+			continue
+		}
+		pair := [2]int{int(p.Stream.Source), int(p.Stream.Destination)}
+		if ports[pair] {
+			return fmt.Errorf("two TCP connections have the ports %d and %d: give them different ones", pair[0], pair[1])
+		}
+		ports[pair] = true
+		if have[[2]int{p.To, pair[1]}] {
+			continue
+		}
+		have[[2]int{p.To, pair[1]}] = true
+		to := &c.Net().Nodes[p.To]
+		err := netns.Within(netns.Namespace(network, to.Name), func() error {
+			l, err := net.Listen("tcp4", net.JoinHostPort(to.IP.String(), fmt.Sprint(pair[1])))
+			if err == nil {
+				a.listeners = append(a.listeners, l)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("host %s: %w", to.Name, err)
+		}
+		go a.accept(a.listeners[len(a.listeners)-1])
+	}
+	return nil
+}
+
+func (a *acceptor) accept(l net.Listener) {
+	for {
 		conn, err := l.Accept()
 		if err != nil {
-			return
+			return // closed
 		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(ownMost)) // without it, it only takes longer
-		n, err := io.Copy(io.Discard, conn)
-		read, closed = uint64(n), err == nil
-	}()
+		from, to := conn.RemoteAddr().(*net.TCPAddr), conn.LocalAddr().(*net.TCPAddr)
+		go func() {
+			defer conn.Close()
+			c := a.at(from.Port, to.Port)
+			_ = conn.SetDeadline(time.Now().Add(ownMost)) // without it, it only takes longer
+			n, err := io.Copy(io.Discard, conn)
+			c.read, c.closed = uint64(n), err == nil
+			close(c.done)
+		}()
+	}
+}
+
+func (a *acceptor) close() {
+	for _, l := range a.listeners {
+		l.Close()
+	}
+}
+
+// stream opens a TCP connection between the kernels of two hosts, sends its bytes and closes
+// it. It returns how many the other host has read, and whether it has seen the end.
+func (a *acceptor) stream(ctx context.Context, network string, c *scenario.Case, p *packets.Sending) (read uint64, closed bool) {
+	from, to := &c.Net().Nodes[p.Host], &c.Net().Nodes[p.To]
 	ctx, cancel := context.WithTimeout(ctx, ownConnect)
 	defer cancel()
 	var conn net.Conn
-	err = netns.Within(netns.Namespace(name, from.Name), func() (err error) {
+	err := netns.Within(netns.Namespace(network, from.Name), func() (err error) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.IP.AsSlice(), Port: int(p.Stream.Source)}}
 		conn, err = d.DialContext(ctx, "tcp4", net.JoinHostPort(to.IP.String(), fmt.Sprint(p.Stream.Destination)))
 		return err
 	})
 	if err != nil {
-		l.Close() // nobody comes
-		<-done
 		return 0, false
 	}
 	_ = conn.SetDeadline(time.Now().Add(ownMost))   // without it, it only takes longer
 	_, _ = conn.Write(make([]byte, p.Stream.Bytes)) // the other end counts
 	conn.Close()
-	<-done
-	return read, closed
+	got := a.at(int(p.Stream.Source), int(p.Stream.Destination))
+	select {
+	case <-got.done:
+		return got.read, got.closed
+	case <-time.After(ownMost):
+		return 0, false
+	}
 }

@@ -400,8 +400,12 @@ func (r *Run) Stream(series, host int) (n uint64, closed bool) {
 	if e == nil {
 		return 0, false
 	}
-	for key, c := range e.accepted {
-		if key.sport == s.TCP.Source && key.dport == s.TCP.Destination {
+	key := peerKey{r.net.Nodes[s.src].IP, s.TCP.Source, s.TCP.Destination}
+	if c := e.accepted[key]; c != nil {
+		return c.bytes()
+	}
+	for other, c := range e.accepted { // a program may have changed the address
+		if other.sport == key.sport && other.dport == key.dport {
 			return c.bytes()
 		}
 	}

@@ -106,7 +106,7 @@ func (w *Wire) Carried(series int, n uint64, closed bool) {
 	if e.accepted == nil {
 		e.accepted = make(map[peerKey]*receiver)
 	}
-	e.accepted[peerKey{sport: s.TCP.Source, dport: s.TCP.Destination}] = c
+	e.accepted[peerKey{w.run.net.Nodes[s.src].IP, s.TCP.Source, s.TCP.Destination}] = c
 }
 
 // End returns what was sent and received, for expectations and results.

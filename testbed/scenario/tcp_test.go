@@ -119,3 +119,40 @@ expect: [{packets: iperf, at: h3, stream: false}]
 		t.Errorf("%d segments were sent, want SYN and ten retransmissions", n)
 	}
 }
+
+// Four connections share a link of 10 Mb/s with a short queue: all carry their bytes, and use
+// most of the link in spite of losses.
+func TestTCPSharesALink(t *testing.T) {
+	run, _, h3 := runTCP(t, `
+network:
+  graph:
+    rate: 100Mbps
+    delay: 1ms
+    switches: [{name: s1}]
+    hosts: [{name: h1, on: s1}, {name: h2, on: s1}, {name: h3, on: s1, rate: 10Mbps}]
+  switch: {queue: 30KB}
+program: {p4: hosts.p4}
+until: 100s
+packets:
+- {name: a, from: h1, to: h3, tcp: {source: 40001, destination: 5001, bytes: 500KB}}
+- {name: b, from: h1, to: h3, tcp: {source: 40002, destination: 5001, bytes: 500KB}}
+- {name: c, from: h2, to: h3, start: 10ms, tcp: {source: 40001, destination: 5002, bytes: 500KB}}
+- {name: d, from: h2, to: h3, start: 20ms, tcp: {source: 40002, destination: 5002, bytes: 500KB}}
+expect:
+- {packets: a, at: h3, stream: true}
+- {packets: b, at: h3, stream: true}
+- {packets: c, at: h3, stream: true}
+- {packets: d, at: h3, stream: true}
+`)
+	if len(run.Unmet) > 0 {
+		t.Error(run.Unmet)
+	}
+	lost := 0
+	for _, p := range run.Packets {
+		lost += p.Lost
+	}
+	// 2 MB with headers take 1.66 s at 10 Mb/s.
+	if last := h3[len(h3)-1].At.Seconds(); lost == 0 || last < 1.66 || last > 2.5 {
+		t.Errorf("%d segments were lost, and it took %v s", lost, last)
+	}
+}
