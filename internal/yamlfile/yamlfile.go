@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
@@ -92,11 +93,7 @@ func Parse(name string, data []byte, v any) (*File, error) {
 		return nil, f.fail(1, "file is empty")
 	} else if err != nil {
 		line, msg := splitLine(err)
-		if _, name, ok := strings.Cut(msg, "unknown anchor '"); ok { // the parser does not say where
-			name, _, _ = strings.Cut(name, "'")
-			before, _, _ := strings.Cut(string(data), "*"+name)
-			line = 1 + strings.Count(before, "\n")
-		}
+		line, msg = explain(string(data), line, msg)
 		return nil, f.fail(line, "%s", msg)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
@@ -118,6 +115,43 @@ func (f *File) Into(v any) { f.decode(f.root, reflect.ValueOf(v).Elem(), "", 0) 
 func (f *File) fail(line int, format string, args ...any) error {
 	f.list.Errorf(diag.MakePos(f.name, int32(line), 0), CodeSyntax, format, args...)
 	return f.list.Err()
+}
+
+// explain completes what the parser says about a text: it does not say where an anchor
+// or a byte is, nor what to do.
+func explain(text string, line int, msg string) (int, string) {
+	at := func(i int) int { return 1 + strings.Count(text[:max(i, 0)], "\n") }
+	switch {
+	case strings.Contains(msg, "unknown anchor '"):
+		_, name, _ := strings.Cut(msg, "unknown anchor '")
+		name, _, _ = strings.Cut(name, "'")
+		line = at(strings.Index(text, "*"+name))
+	case strings.Contains(msg, "control characters are not allowed"):
+		i := strings.IndexFunc(text, func(c rune) bool {
+			return c < ' ' && !strings.ContainsRune("\t\n\r", c) || c >= 0x7f && c < 0xa0 && c != 0x85
+		})
+		if i < 0 {
+			break
+		}
+		line, msg = at(i), fmt.Sprintf("byte 0x%02x is a control character, which may not be in the file", text[i])
+	case strings.Contains(msg, "UTF-8"):
+		for i, c := range text {
+			if _, n := utf8.DecodeRuneInString(text[i:]); c == utf8.RuneError && n == 1 {
+				return at(i), fmt.Sprintf("byte 0x%02x is not UTF-8; save the file as UTF-8", text[i])
+			}
+		}
+	case strings.Contains(msg, "cannot start any token"), strings.Contains(msg, "tab character"):
+		lines := strings.Split(text, "\n")
+		if line < 1 || line > len(lines) {
+			break
+		}
+		if l := lines[line-1]; strings.Contains(l[:len(l)-len(strings.TrimLeft(l, " \t"))], "\t") {
+			msg = "the line is indented with a tab; YAML is indented with spaces"
+		}
+	case strings.Contains(msg, "did not find expected key"), strings.Contains(msg, "did not find expected '-' indicator"):
+		msg += "; look at the indentation here and in the next line"
+	}
+	return line, msg
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)

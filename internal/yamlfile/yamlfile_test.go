@@ -67,6 +67,11 @@ func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
 		{"name: a\n---\nname: b", `c.yaml:1: more than one document in the file [yaml-syntax]`},
 		{"sub: &s\n  delay: *s", `c.yaml:1: `},
 		{"name: a\nlist: [*x]", `c.yaml:2: unknown anchor 'x' referenced [yaml-syntax]`},
+		{"name: a\n\tlist: []", `c.yaml:2: the line is indented with a tab; YAML is indented with spaces [yaml-syntax]`},
+		{"list: []\n\tname: a", `c.yaml:2: the line is indented with a tab; YAML is indented with spaces [yaml-syntax]`},
+		{"name: a\nlist: [\x01]", `c.yaml:2: byte 0x01 is a control character, which may not be in the file [yaml-syntax]`},
+		{"name: a\nlist: [\xff]", `c.yaml:2: byte 0xff is not UTF-8; save the file as UTF-8 [yaml-syntax]`},
+		{"list:\n- {delay: 3us}\n  name: a", `c.yaml:2: did not find expected key; look at the indentation here and in the next line [yaml-syntax]`},
 		{"- 1", `c.yaml:1:1: want keys and values, not a list [yaml-value]`},
 	} {
 		f, err := Parse("c.yaml", []byte(c.in), new(config))
