@@ -58,6 +58,9 @@ type learner struct {
 	stream p4v1.P4Runtime_StreamChannelClient
 	info   *p4configv1.P4Info
 	aged   int
+	// sets makes it set the pipeline that it finds again, and the multicast group, which is
+	// gone then.
+	sets bool
 }
 
 var one = &p4v1.Uint128{Low: 1}
@@ -82,6 +85,22 @@ func (l *learner) run(ctx context.Context, conn *grpc.ClientConn) error {
 		return err
 	}
 	l.info = config.Config.P4Info
+	if l.sets {
+		_, err := l.client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
+			DeviceId: 1, ElectionId: one, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: config.Config})
+		if err != nil {
+			return err
+		}
+		group := &p4v1.MulticastGroupEntry{MulticastGroupId: 1}
+		for port := range byte(3) {
+			group.Replicas = append(group.Replicas, &p4v1.Replica{PortKind: &p4v1.Replica_Port{Port: []byte{port + 1}}})
+		}
+		err = l.write(ctx, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{
+			PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: group}}}})
+		if err != nil {
+			return err
+		}
+	}
 	digest := l.info.Digests[0].Preamble.Id
 	err = l.write(ctx, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
 		DigestId: digest, Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}}})
@@ -150,7 +169,7 @@ func (l *learner) entry(table string, mac []byte, action string, port []byte) *p
 }
 
 // learn runs the scenario with a learner, and returns what all hosts have received.
-func learn(t *testing.T, seed uint64, serve virtual.Serve) (pcaps []byte) {
+func learn(t *testing.T, seed uint64, serve virtual.Serve, sets bool) (pcaps []byte) {
 	t.Helper()
 	p4, err := os.ReadFile("testdata/learn.p4")
 	if err != nil {
@@ -167,7 +186,7 @@ func learn(t *testing.T, seed uint64, serve virtual.Serve) (pcaps []byte) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	l := &learner{t: t}
+	l := &learner{t: t, sets: sets}
 	ended := make(chan error, 1)
 	go func() { ended <- l.run(t.Context(), conn) }()
 	runs, err := s.Run(t.Context(), Options{Serve: &serve, Packets: func(_ *result.Run, r *packets.Run) error {
@@ -202,7 +221,7 @@ func TestControllerInLockstep(t *testing.T) {
 	var first []byte
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
-			got := learn(t, seed, virtual.Serve{Quiet: 500 * time.Millisecond})
+			got := learn(t, seed, virtual.Serve{Quiet: 500 * time.Millisecond}, false)
 			if first == nil {
 				first = got
 			}
@@ -217,9 +236,14 @@ func TestControllerInLockstep(t *testing.T) {
 func TestControllerAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		learn(t, 1, virtual.Serve{Quiet: 500 * time.Millisecond, Pace: 0.001})
+		learn(t, 1, virtual.Serve{Quiet: 500 * time.Millisecond, Pace: 0.001}, false)
 		if took := time.Since(begin); took < 380*time.Second || took > 382*time.Second {
 			t.Errorf("380 ms at a pace of 0.001 took %v", took)
 		}
 	})
+}
+
+// A controller may set the pipeline itself, with its own entries.
+func TestControllerSetsThePipeline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { learn(t, 1, virtual.Serve{Quiet: 500 * time.Millisecond}, true) })
 }
