@@ -203,6 +203,7 @@ control Route(inout headers_t hdr,
         meta.leaf = leaf;
         meta.first_port = first_port;
         meta.last_path = last_path;
+        meta.last = (bit<8>) last_path;
     }
 
     @name(".route") @kind("routes")

@@ -12,6 +12,7 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	model.Add(model.Scheme{Name: "ofan", Base: &model.Base{Choose: choose},
+		Limits: map[string]int64{"ofan.longest": 1<<16 - 1}, // a Tofino's argument has 16 bits
 		Registers: map[string]model.Register{"ofan_next": {
 			Draw: func(g *model.Drawer, _ int) int64 { return g.R.Int64N(int64(g.PathCells) + 1) },
 			Init: func(s *model.Switch, _ int) int64 {
