@@ -181,7 +181,7 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 	if len(args) == 0 || slices.Equal(args, []string{"all"}) {
 		args = exp.Names()
 	}
-	arms := 0
+	arms, unknown := 0, 0
 	for _, name := range args {
 		s, err := exp.LoadAt(name, f.scale)
 		if err != nil {
@@ -194,9 +194,15 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 		if err != nil {
 			return nil, err
 		}
+		_ = exp.Continues(s, o) // gives arms the names that they have now; an outcome of another file has its own
 		now, err := exp.Arms(s)
 		if err != nil {
 			return nil, err
+		}
+		for i := range o.Arms {
+			if o.Arms[i].Program == "" {
+				unknown++
+			}
 		}
 		if list := exp.StaleArms(o, now); len(list) > 0 {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", o.File(), exp.StaleText(list))
@@ -204,6 +210,9 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 		}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%d stale arms of %d outcomes\n", arms, len(found))
+	if unknown > 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%d arms have no hash of their program, so it is not known whether they are stale; `pauseless exp run NAME --keep FOLDER` makes them again\n", unknown)
+	}
 	return found, nil
 }
 

@@ -95,17 +95,19 @@ func where(o *result.Outcome) string {
 // effectMark matches the effect of a claim with its interval and what its base runs were
 // like: the experiment, the metric, the two arms, text that the point has, and that at the
 // paper's scale if that is another one. With r it is the main number of a paper, and
-// what came of it.
+// what came of it. Small instead of a point at the paper's scale keeps the small one.
 var effectMark = regexp.MustCompile(`<!--([cr]) ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]*?)(?: \| ([^|>]*?))?-->.*?<!--/[cr]-->`)
 
 // effect fills a mark of effectMark, with the outcome at the paper's scale if there is one.
 func (d *documents) effect(page string, old []byte) []byte {
 	m := effectMark.FindSubmatch(old)
-	o := d.best(string(m[2]))
+	o, point := d.best(string(m[2])), string(m[6])
+	if string(m[7]) == scenario.Small {
+		o = d.kept(string(m[2]), scenario.Small)
+	}
 	if o == nil {
 		return old
 	}
-	point := string(m[6])
 	if len(m[7]) > 0 && o.Scale == scenario.Paper {
 		point = string(m[7])
 	}

@@ -329,7 +329,7 @@ func share(x result.Num) string {
 }
 
 func interval(c *result.Judged) string {
-	low, high := share(c.Low), share(c.High)
+	low, high := share(max(c.Low, -1)), share(max(c.High, -1))
 	if low == "" || high == "" {
 		return ""
 	}
