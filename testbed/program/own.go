@@ -3,6 +3,7 @@
 package program
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -364,9 +365,20 @@ func (p *Part) compile(units manifest.Units, files Files, done map[string]*compi
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	c.prog = &Program{Name: m.Program, P4: c.text, Manifest: m, JSON: bmv2json.Encode(out.Program), P4Info: out.P4Info, Growth: growth(out.Program)}
-	c.prog.cookie = controlplane.Pipeline{P4Info: out.P4Info, Config: c.prog.JSON}.ID()
+	c.prog.cookie = controlplane.Pipeline{P4Info: out.P4Info, Config: withoutFolder(c.prog.JSON, name)}.ID()
 	done[key] = c
 	return c, nil
+}
+
+// withoutFolder returns a program's JSON without the folder of its file. A controller that
+// names the file by another path finds its pipeline, and does not push it again, which
+// would empty the tables.
+func withoutFolder(json []byte, file string) []byte {
+	folder, _ := filepath.Split(file)
+	if folder == "" {
+		return json
+	}
+	return bytes.ReplaceAll(json, []byte(folder), nil)
 }
 
 // ownManifest describes a compiled program: its registers, and the entries that its
