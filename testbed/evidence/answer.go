@@ -141,8 +141,12 @@ func (d *documents) effect(page string, old []byte) []byte {
 // rowsTable matches the five rows of docs/answer.md that README.md repeats.
 var rowsTable = regexp.MustCompile(`(?s)<!-- rows -->\n(.*?)<!-- end -->`)
 
-// readme writes the rows of docs/answer.md into README.md, without the comments in them and
-// with its links.
+// beside matches what stands beside a number in docs/answer.md: pauses, stalled flows, and
+// the outcome.
+var beside = regexp.MustCompile(`; \d+ PAUSE,[^|;]*?\[[^\]]*\]\([^)]*\)`)
+
+// readme writes the rows of docs/answer.md into README.md: when to use a design, by how much
+// it is better, and the main number of its paper, without what stands beside the numbers.
 func (d *documents) readme() {
 	rows := rowsTable.FindSubmatch(d.page("docs/answer.md"))
 	old := d.page("README.md")
@@ -151,7 +155,14 @@ func (d *documents) readme() {
 		return
 	}
 	text := regexp.MustCompile(`<!--.*?-->`).ReplaceAllString(string(rows[1]), "")
-	text = strings.NewReplacer("](../", "](", "](results/", "](docs/results/").Replace(text)
+	text = strings.NewReplacer("](../", "](", "](results/", "](docs/results/").Replace(beside.ReplaceAllString(text, ""))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		if cells := strings.Split(line, "|"); len(cells) == 8 {
+			lines[i] = strings.Join(slices.Delete(cells, 4, 6), "|")
+		}
+	}
+	text = strings.Join(lines, "\n") + "\n"
 	d.files["README.md"] = rowsTable.ReplaceAllLiteral(old, []byte("<!-- rows -->\n"+text+"<!-- end -->"))
 }
 
