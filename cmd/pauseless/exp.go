@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/exp/farm"
 	"github.com/pauseless/pauseless/testbed/report"
@@ -323,17 +322,11 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		}
 		if *show {
 			for _, name := range args {
-				if _, err := exp.Load(name); err != nil {
-					return err
-				}
-				text, err := exp.Source(name)
-				if err != nil {
-					text, err = infile.Read(name)
-				}
+				s, err := exp.Load(name)
 				if err != nil {
 					return err
 				}
-				if _, err := cmd.OutOrStdout().Write(text); err != nil {
+				if _, err := cmd.OutOrStdout().Write(s.Text()); err != nil {
 					return err
 				}
 			}

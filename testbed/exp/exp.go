@@ -52,8 +52,8 @@ func sortKey(name string) string {
 	return number.ReplaceAllStringFunc(name, func(n string) string { return strings.Repeat("0", 4-len(n)) + n })
 }
 
-// Source returns the scenario of an experiment as text.
-func Source(name string) ([]byte, error) {
+// builtin returns the scenario of an experiment as text.
+func builtin(name string) ([]byte, error) {
 	text, err := files.ReadFile(name + ".yaml")
 	if err != nil {
 		text, err = realFiles.ReadFile("bmv2/" + name + ".yaml")
@@ -70,7 +70,7 @@ func Load(name string) (*scenario.Scenario, error) { return LoadAt(name, scenari
 // LoadAt returns an experiment at a scale. Name is that of a built-in experiment or
 // of a file.
 func LoadAt(name, scale string) (*scenario.Scenario, error) {
-	text, err := Source(name)
+	text, err := builtin(name)
 	if err == nil {
 		return scenario.ParseAt(name+".yaml", text, scale)
 	}

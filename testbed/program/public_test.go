@@ -53,4 +53,7 @@ func TestPublicNetworksHaveTheirPrograms(t *testing.T) {
 		}
 	}
 	t.Logf("%d networks have programs and entries, %d exercises are not solved", built, unsolved)
+	if built == 0 {
+		t.Error("no network was built")
+	}
 }
