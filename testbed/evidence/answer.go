@@ -129,7 +129,7 @@ func (d *documents) effect(page string, old []byte) []byte {
 		if d.chance[c] && !c.Contrary() {
 			answer = result.Inconclusive
 		}
-		text = fmt.Sprintf("%s; here %s: **%s**", paperText(c), text, strings.Replace(answer, result.None, "not reproduced", 1))
+		text = fmt.Sprintf("%s; measured %s: **%s**", paperText(c), text, strings.Replace(answer, result.None, "not reproduced", 1))
 	}
 	if x := circumstances(o, c); x != "" {
 		text += "; " + x
@@ -146,7 +146,7 @@ var rowsTable = regexp.MustCompile(`(?s)<!-- rows -->\n(.*?)<!-- end -->`)
 var beside = regexp.MustCompile(`; \d+ PAUSE,[^|;]*?\[[^\]]*\]\([^)]*\)`)
 
 // readme writes the rows of docs/answer.md into README.md: when to use a design, by how much
-// it is better, and the main number of its paper, without what stands beside the numbers.
+// it is better in the first comparison, and the main number of its paper, without what stands beside the numbers.
 func (d *documents) readme() {
 	rows := rowsTable.FindSubmatch(d.page("docs/answer.md"))
 	old := d.page("README.md")
@@ -159,7 +159,11 @@ func (d *documents) readme() {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
 		if cells := strings.Split(line, "|"); len(cells) == 8 {
-			lines[i] = strings.Join(slices.Delete(cells, 4, 6), "|")
+			cells = slices.Delete(cells, 4, 6)
+			if gain, _, more := strings.Cut(cells[3], ";"); more {
+				cells[3] = gain + " "
+			}
+			lines[i] = strings.Join(cells, "|")
 		}
 	}
 	text = strings.Join(lines, "\n") + "\n"

@@ -42,6 +42,7 @@ func Documents(root string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("%s is not a checkout of pauseless: %w", root, err)
 	}
 	d.results()
+	d.resources()
 	d.reproduction()
 	d.pages()
 	d.answer()
@@ -110,7 +111,7 @@ func (d *documents) results() {
 		}
 	}
 	for _, file := range d.glob("docs/results/*.json") {
-		if !known[file] && file != "docs/results/tofino.json" { // that is of pauseless tofino report
+		if !known[file] && file != tofinoReport {
 			d.problem("%s does not belong to an experiment", file)
 		}
 	}

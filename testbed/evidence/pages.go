@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/exp"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 // part matches a generated part of a page, between a comment with its names and
 // an end comment: sections of reference.md, which are generated from manifests,
-// tables of docs/results, or the table of all schemes. Pages of docs/schemes, of the schemes' folders and
+// the claims of an outcome in docs/results, or the table of all schemes. Pages of docs/schemes, of the schemes' folders and
 // docs/tofino-fabric.md have such parts.
 var part = regexp.MustCompile(`(?s)<!-- (reference|results|schemes): ([^>]*) -->\n.*?<!-- end -->`)
 
@@ -29,6 +31,10 @@ var mark = regexp.MustCompile(`<!--n ([^|>]+) \| ([^|>]+) \| ([^|>]*?) ?\| (less
 // valueMark matches the mean of a metric of an arm in a sentence: the outcome, the arm,
 // the metric, and the point.
 var valueMark = regexp.MustCompile(`<!--v ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]*?)-->[0-9.]+<!--/v-->`)
+
+// intervalMark matches the effect of a claim with its interval in a sentence or a table:
+// the outcome, the text of the claim, and its point.
+var intervalMark = regexp.MustCompile(`<!--i ([^|>]+) \| ([^|>]+) \| ([^|>]*?)-->[^<]*<!--/i-->`)
 
 // anyMark matches the beginning of a mark, also of one that is not understood.
 var anyMark = regexp.MustCompile(`<!--n `)
@@ -59,7 +65,7 @@ func (d *documents) pages() {
 					}
 					fmt.Fprintf(&b, "**%s**\n%s\n", name, s)
 				default:
-					b.WriteString(d.table(name))
+					b.WriteString(d.table(page, name))
 				}
 			}
 			b.WriteString("<!-- end -->")
@@ -70,6 +76,7 @@ func (d *documents) pages() {
 			d.problem("%s has %d marks of numbers, of which %d are of the form <!--n OUTCOME | CLAIM | POINT | less-->9<!--/n-->", page, n, len(marks))
 		}
 		text = mark.ReplaceAllFunc(text, func(old []byte) []byte { return d.number(page, old) })
+		text = intervalMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.withInterval(page, old) })
 		d.files[page] = valueMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.value(page, old) })
 	}
 	for _, name := range exp.Names() {
@@ -116,13 +123,8 @@ func (d *documents) value(page string, old []byte) []byte {
 func (d *documents) number(page string, old []byte) []byte {
 	m := mark.FindSubmatch(old)
 	file, text, point, more := string(m[1]), string(m[2]), string(m[3]), string(m[4]) == "more"
-	name, scale := file, scenario.Small
-	if s, ok := strings.CutSuffix(file, "-paper"); ok {
-		name, scale = s, scenario.Paper
-	}
-	c := claimOf(d.kept(name, scale), text, point)
+	c := d.claim(page, file, text, point)
 	if c == nil {
-		d.problem("%s: docs/results/%s.json has no claim %q at %q", page, file, text, point)
 		return old
 	}
 	effect := float64(c.Effect)
@@ -131,6 +133,31 @@ func (d *documents) number(page string, old []byte) []byte {
 	}
 	begin, _, _ := strings.Cut(string(old), "-->")
 	return fmt.Appendf(nil, "%s-->%.0f<!--/n-->", begin, 100*math.Abs(effect))
+}
+
+// withInterval fills an intervalMark: as in "+1.0 % (-3.5 % to +7.7 %)".
+func (d *documents) withInterval(page string, old []byte) []byte {
+	m := intervalMark.FindSubmatch(old)
+	c := d.claim(page, string(m[1]), string(m[2]), string(m[3]))
+	if c == nil {
+		return old
+	}
+	begin, _, _ := strings.Cut(string(old), "-->")
+	return fmt.Appendf(nil, "%s-->%s (%s)<!--/i-->", begin, share(c.Effect), interval(c))
+}
+
+// claim returns a claim of an outcome, whose file's name may end in -paper, or reports that
+// there is none.
+func (d *documents) claim(page, file, text, point string) *result.Judged {
+	name, scale := file, scenario.Small
+	if s, ok := strings.CutSuffix(file, "-paper"); ok {
+		name, scale = s, scenario.Paper
+	}
+	c := claimOf(d.kept(name, scale), text, point)
+	if c == nil {
+		d.problem("%s: docs/results/%s.json has no claim %q at %q", page, file, text, point)
+	}
+	return c
 }
 
 // glob returns the paths in the checkout that match a pattern.
@@ -201,16 +228,22 @@ func (d *documents) sections(page string) map[string]string {
 	return list
 }
 
-// table returns the tables of an outcome's page at the small scale.
-func (d *documents) table(name string) string {
+// table returns the claims of an outcome at the small scale, and a link to the page with
+// the means of all metrics.
+func (d *documents) table(page, name string) string {
 	o := d.kept(name, scenario.Small)
 	if o == nil {
 		return ""
 	}
-	var page strings.Builder
-	if err := o.WriteMarkdown(&page); err != nil {
+	var text strings.Builder
+	if err := o.WriteMarkdown(&text); err != nil {
 		d.problem("%w", err)
 	}
-	_, rows, _ := strings.Cut(page.String(), "\n|")
-	return "|" + rows
+	folder, err := filepath.Rel(path.Dir(page), "docs/results")
+	if err != nil {
+		d.problem("%w", err)
+	}
+	_, rows, _ := strings.Cut(text.String(), "\n|")
+	rows, _, _ = strings.Cut(rows, "\n\n")
+	return fmt.Sprintf("|%s\n\nMeans of all metrics, and the links paused longest: [%s](%s/%s.md).\n", strings.TrimRight(rows, "\n"), o.File(), filepath.ToSlash(folder), o.File())
 }

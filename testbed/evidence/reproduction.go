@@ -39,7 +39,7 @@ var lines = []struct{ figure, experiments, page string }{
 	{"RLB 4a", "rlb-fig4a", ""},
 	{"RLB 4b", "rlb-fig4b", ""},
 	{"RLB 7", "rlb-fig7", ""},
-	{"RLB table I", "", "tofino.md"},
+	{"RLB table I", "", "results/tofino.md"},
 	{"RLB 10", "rlb-fig10", ""},
 	{"RLB 11", "rlb-fig11", ""},
 	{"RLB 12", "rlb-fig12", ""},

@@ -70,9 +70,9 @@ func (s *Switch) number(t *testing.T) {
 }
 
 // Each reason for a refusal, with its way out. The phrase of each is in the table of
-// docs/tofino.md.
+// docs/reference/tofino-apply.md.
 func TestRefusals(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/tofino.md")
+	page, err := os.ReadFile("../../../docs/reference/tofino-apply.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("error is %v, want one with %q and %q", err, c.phrase, c.out)
 			}
 			if !strings.Contains(string(page), strings.Replace(c.phrase, "1 to 12", "1 to …", 1)) {
-				t.Errorf("the table of docs/tofino.md has no %q", c.phrase)
+				t.Errorf("the table of docs/reference/tofino-apply.md has no %q", c.phrase)
 			}
 		})
 	}
