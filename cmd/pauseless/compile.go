@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/softswitch/interp"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
@@ -49,6 +51,9 @@ v1model.p4 and tna.p4 are built in; files found by -I take precedence.
 P4Info is written as text, or in binary to a file whose name ends in .bin or .pb.
 Controllers with older stubs refuse its newer fields: --p4info-version 1.3 leaves
 them out, for p4runtime-go-client and p4runtime-shell for example.
+--print shows a stage as text: tokens, ast, types and ir of the compiler, then the
+switch's: plain (instructions of its register machine), ops (the same after its
+optimiser), native (the machine code that it makes of them on x86-64 Linux).
 "--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.
 
 The exit code is 1 if the program has errors; warnings do not change it.`,
@@ -57,6 +62,7 @@ The exit code is 1 if the program has errors; warnings do not change it.`,
   pauseless compile ecmp.p4 -I include -D PORTS=32
   pauseless compile ecmp.p4 --p4info old.p4info.txtpb --p4info-version 1.3
   pauseless compile ecmp.p4 --print ir
+  pauseless compile ecmp.p4 --print native
   pauseless compile ecmp.p4 --compiler p4c -o ecmp.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -73,7 +79,7 @@ The exit code is 1 if the program has errors; warnings do not change it.`,
 	fl.StringVar(&f.info, "p4info", "", "`FILE`: write the P4Info there; - is standard output")
 	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime that the P4Info's reader supports: "+strings.Join(p4info.Versions, " or "))
 	cmd.RegisterFlagCompletionFunc("p4info-version", cobra.FixedCompletions(p4info.Versions, cobra.ShellCompDirectiveNoFileComp))
-	fl.StringVar(&f.print, "print", "", "`STAGE`: print a stage instead: tokens, ast, types or ir")
+	fl.StringVar(&f.print, "print", "", "`STAGE`: print a stage instead: tokens, ast, types, ir, plain, ops or native")
 	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")
 	fl.StringVar(&f.diagnostics, "diagnostics", "text", "form of errors and warnings: text or json")
 	return cmd
@@ -97,9 +103,10 @@ func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
 		return usageErrorf(cmd, "--compiler is pauseless or p4c, not %q", f.with)
 	}
 	stop, ok := map[string]compiler.Pass{"": compiler.AllPasses, "tokens": compiler.AfterPreproc, "ast": compiler.AfterParse,
-		"types": compiler.AfterCheck, "ir": compiler.AfterLower}[f.print]
+		"types": compiler.AfterCheck, "ir": compiler.AfterLower,
+		"plain": compiler.AllPasses, "ops": compiler.AllPasses, "native": compiler.AllPasses}[f.print]
 	if !ok {
-		return usageErrorf(cmd, "--print is tokens, ast, types or ir, not %q", f.print)
+		return usageErrorf(cmd, "--print is tokens, ast, types, ir, plain, ops or native, not %q", f.print)
 	}
 	r, list := compiler.Compile(compiler.Options{File: file, Include: f.include, Defines: f.defines, Stop: stop})
 	if err := reportDiagnostics(cmd, f, file, list, r.Set.Source); err != nil {
@@ -115,8 +122,26 @@ func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
 		return writeAll(out, types.Print(r.Tree, r.Types, r.Set))
 	case "ir":
 		return writeAll(out, ir.Print(r.IR))
+	case "plain", "ops", "native":
+		return printTranslation(out, r.Program, f.print)
 	}
 	return writeOutputs(cmd, f, func() []byte { return bmv2json.Encode(r.Program) }, r.P4Info)
+}
+
+// printTranslation prints a stage of the switch's translation of a program.
+func printTranslation(out io.Writer, program *bmv2json.Program, stage string) error {
+	p, err := interp.Compile(program, interp.Options{Plain: stage == "plain", Interpret: stage != "native", Names: true})
+	if err != nil {
+		return err
+	}
+	text := p.Print()
+	if stage == "native" {
+		var ok bool
+		if text, ok = p.PrintNative(); !ok {
+			return errors.New("this system has no machine code of programs: it needs x86-64 Linux that lets processes make memory executable; --print ops shows what the switch interprets")
+		}
+	}
+	return writeAll(out, text)
 }
 
 func writeAll(w io.Writer, text string) error {

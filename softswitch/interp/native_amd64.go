@@ -30,6 +30,10 @@ type native struct {
 	clear         uintptr // address of the code that clears slots for a new packet
 	arrive        uintptr // address of the code that starts a packet and falls through to the parser
 	deparse       [gresses]deparser
+	// Of programs with Options.Names: where the code of each instruction begins, and the
+	// addresses in Go's memory that the code contains.
+	starts []int
+	memory []uint64
 }
 
 // leave is a flag of what the code returns, the number of an instruction that Go has
@@ -75,8 +79,8 @@ func (m *Machine) assist(r int32) {
 }
 
 // translate returns the program as instructions of this processor, or nil if the
-// system does not let processes make code executable.
-func (p *Program) translate() *native {
+// system does not let processes make code executable. named keeps what PrintNative needs.
+func (p *Program) translate(named bool) *native {
 	t := &translator{prog: p, leader: p.leaders(), labels: make([]asm.Label, len(p.code)), bound: map[slot]int{}}
 	for i := range t.labels {
 		t.labels[i] = t.Label()
@@ -96,6 +100,7 @@ func (p *Program) translate() *native {
 		t.Place(t.labels[i])
 		i, returned = t.instruction(i)
 	}
+	end := t.Here()
 	arrive := t.arriving()
 	t.placeStubs()
 	save, restore := t.saving(), t.restoring()
@@ -119,6 +124,12 @@ func (p *Program) translate() *native {
 	address := func(l asm.Label) uintptr { return start + uintptr(t.Position(l)) }
 	for _, i := range entries {
 		n.address[i] = address(t.labels[i])
+	}
+	if named {
+		for i := range p.code {
+			n.starts = append(n.starts, t.Position(t.labels[i]))
+		}
+		n.starts, n.memory = append(n.starts, t.Position(end)), t.memory
 	}
 	n.clear, n.arrive = address(clears), address(arrive)
 	n.save, n.restore = t.Position(save), t.Position(restore)
@@ -185,6 +196,7 @@ type translator struct {
 	stubs  []func()
 	// address is where native.address is. The garbage collector moves nothing.
 	address uint64
+	memory  []uint64 // addresses in Go's memory that the code contains
 
 	holds [len(pool)][]slot // slots whose value is in a register of the pool
 	used  [len(pool)]int    // when it was used last
@@ -327,6 +339,12 @@ func (t *translator) set(d slot, r asm.Reg) {
 	t.forget(d)
 	t.Store(8, mem(d), r)
 	t.keep(d, r)
+}
+
+// memoryAt sets a register to an address in Go's memory, which does not move.
+func (t *translator) memoryAt(r asm.Reg, address uint64) {
+	t.memory = append(t.memory, address)
+	t.Imm(r, address)
 }
 
 // setConst stores a constant in a slot.

@@ -33,7 +33,7 @@ func (t *translator) hash(i int, in *instr) (returned bool) {
 		t.Low(1, d, r)
 		t.Load(4, d, asm.Mem{Base: scratch, Index: d, Scale: 2, Disp: n * tableBytes})
 	}
-	t.Imm(scratch, uint64(uintptr(unsafe.Pointer(&c.tables)))) // a package's variable, which stays where it is
+	t.memoryAt(scratch, uint64(uintptr(unsafe.Pointer(&c.tables)))) // a package's variable, which stays where it is
 	t.Imm(crc, uint64(c.invert))
 	for _, w := range k.words {
 		// The bytes of a slot are in memory in the order of the processor, the lowest

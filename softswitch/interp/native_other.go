@@ -10,7 +10,10 @@ import "unsafe"
 // for this platform.
 type native struct{}
 
-func (p *Program) translate() *native { return nil }
+func (p *Program) translate(bool) *native { return nil }
+
+// PrintNative returns ok = false: no program is translated for this platform.
+func (p *Program) PrintNative() (text string, ok bool) { return "", false }
 
 func (m *Machine) saveNative(unsafe.Pointer) bool { return false }
 

@@ -75,7 +75,7 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 		t.Store(8, mem(slot(t.prog.params+k)), key)
 	}
 	t.Load(8, x, asm.At(x, 0))
-	t.Imm(scratch, t.address)
+	t.memoryAt(scratch, t.address)
 	t.JumpTo(asm.Mem{Base: scratch, Index: x, Scale: 3})
 }
 

@@ -30,13 +30,13 @@ var interesting = []uint64{0, 1, 2, 5, 31, 63, 64, 65, 0x7f, 0x80, 0xff, 0xffff,
 // slots, registers, tables and packets.
 func TestTranslation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	if (&Program{code: []instr{{op: iEnd}}}).translate() == nil {
+	if (&Program{code: []instr{{op: iEnd}}}).translate(false) == nil {
 		t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 	}
 	seen := map[opcode]int{}
 	for range 500 {
 		p := randomProgram(rng)
-		p.native = p.translate()
+		p.native = p.translate(false)
 		for _, in := range p.code {
 			seen[in.op]++
 		}
@@ -308,7 +308,7 @@ func TestTranslatedClearing(t *testing.T) {
 			set.add(rng.IntN(end))
 		}
 		p.clears(set)
-		if p.native = p.translate(); p.native == nil {
+		if p.native = p.translate(false); p.native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m := NewMachine(NewState(p, 1))
@@ -372,7 +372,7 @@ func TestTranslatedQueueState(t *testing.T) {
 		m.f = make([]uint64, len(before))
 		m.restore(want)
 		restored := m.f
-		if p.native = p.translate(); p.native == nil {
+		if p.native = p.translate(false); p.native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m.f = slices.Clone(before)

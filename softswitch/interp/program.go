@@ -29,6 +29,9 @@ type Options struct {
 	Plain bool
 	// Interpret leaves the program untranslated, for comparison.
 	Interpret bool
+	// Names keeps the names of slots and the positions of machine code, for Print and
+	// PrintNative.
+	Names bool
 }
 
 // Program is a compiled program.
@@ -49,10 +52,11 @@ type Program struct {
 	Errors map[string]int
 
 	code      []instr
-	native    *native // nil: code is interpreted
-	slots     int     // all
-	shared    int     // first slot that is kept while the packet is queued
-	fieldsEnd int     // first slot that is not cleared for each packet
+	native    *native  // nil: code is interpreted
+	names     []string // of the slots, if Options.Names
+	slots     int      // all
+	shared    int      // first slot that is kept while the packet is queued
+	fieldsEnd int      // first slot that is not cleared for each packet
 	// metadataEnd is the first slot after those of shared metadata.
 	metadataEnd int
 	sys         int // first of sysSlots
@@ -373,6 +377,9 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	c.optimise()
 	c.finish()
 	c.guessKeys()
+	if opts.Names {
+		c.nameSlots()
+	}
 	if err := c.list.Err(); err != nil {
 		return nil, err
 	}
@@ -381,7 +388,7 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	}
 	c.prog.check()
 	if !opts.Plain && !opts.Trace && !opts.Interpret {
-		c.prog.native = c.prog.translate()
+		c.prog.native = c.prog.translate(opts.Names)
 	}
 	return c.prog, nil
 }
