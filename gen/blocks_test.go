@@ -229,16 +229,17 @@ func writeBlock(b *strings.Builder, of *block) {
 			for _, f := range fieldOf.FindAllStringSubmatch(m[2], -1) {
 				means := inBraces.ReplaceAllString(choiceOf.ReplaceAllString(strings.TrimSpace(f[3]), "$1 or $2"), "")
 				old, known := fields[f[2]]
+				all := on
 				switch {
 				case known && (slices.Contains(strings.Split(old.on, ", "), on) || old.on == "both targets" && !strings.Contains(on, "egress")): // in both branches of a condition
-					on = old.on
+					all = old.on
 				case known:
-					on = old.on + ", " + on
-					if on == "v1model, TNA" {
-						on = "both targets"
+					all = old.on + ", " + on
+					if all == "v1model, TNA" {
+						all = "both targets"
 					}
 				}
-				fields[f[2]] = field{on, cmp.Or(old.means, means)}
+				fields[f[2]] = field{all, cmp.Or(old.means, means)}
 			}
 		}
 	}

@@ -161,16 +161,24 @@ func (d *documents) reproduction() {
 	}
 
 	var b strings.Builder
-	fmt.Fprint(&b, `# What the papers show, and what came out here
+	fmt.Fprint(&b, `# Which claims of the papers are reproduced
 
-An experiment has two scales, small and that of the paper. Its file explains what is smaller at the small scale, and how we interpret the paper where it
-gives no value. No parameter is tuned for a single figure. If a paper's claim is not reproduced, this page says so; that is a statement about these runs, not about the authors' own measurement.
+An experiment has two scales, small and that of the paper.
+Its file explains what is smaller at the small scale, and how the paper was interpreted where it states no value.
+No parameter is tuned for a single figure.
+"Not reproduced" is a statement about these runs, not about the authors' own measurement.
 
 ## By paper
 
-The numbers of claims that hold, are not reproduced, are open (inconclusive), and are not tested: their premise is absent, or the scheme did nothing (idle). For claims with a number, the paper states the size of the effect; the others are claims without one, and our own, most of them about
-causes. "Not reproduced" means that the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run. So a claim can hold although the effect is smaller than in the paper
-([experiments.md](experiments.md#claims)).
+The table counts claims by verdict ([rules](reference/statistics.md)):
+
+- hold;
+- not reproduced: the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run;
+- open: inconclusive;
+- not tested: the premise of the claim is absent, or the scheme did nothing (idle).
+
+"With a number" are claims of which the paper states the size of the effect; a claim can hold although its effect is smaller than in the paper.
+"Others" are the papers' claims without a number, and our own, most of them about causes.
 
 | paper | scale | with a number: hold | not reproduced | open | not tested | others: hold | not reproduced | open | not tested |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -240,18 +248,24 @@ The numbers of claims of each experiment that hold, are not reproduced, are open
 	fmt.Fprintf(&b, `
 ## Claims
 
-The page of a paper has its claims: %s. Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (of paired runs), and the verdict. The last
-column has the cause if an experiment of the same traffic that differs in nothing else shows it at the same scale. The cause "not known", with what is known at the other scale or with other hosts, is for claims with an effect in the paper that do not
-hold here, or hold with an effect that is smaller by more than 10 points.
-"Base runs" are the PAUSE frames per run of the scheme after "than", and the share of its measured flows that were paused at least once; with how many runs of both were not in a steady state.
-A difference that may be chance, if of all that are called one at most 5 %% shall be so for each paper (Benjamini and Hochberg), has the remark "may be chance".
-If a verdict is open, the column says whether our interval contains the paper's effect; this is not a cause.
-Effects are changes relative to the scheme after "than". 0.0 %% is less than 0.05 %%, which is a difference if it is the same in every run.
+The page of a paper has its claims: %s.
+Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (of paired runs), and the verdict.
 
-Of the claims with an effect in the paper that do not hold, an experiment shows the cause of %d. Open, with the paper's effect in the interval: %d. Without a known cause: %d.
+- Effects are changes relative to the scheme after "than". A change of less than 0.05 %% is printed as 0.0 %%.
+- "Base runs" are the PAUSE frames per run of the scheme after "than", the share of its measured flows that were paused at least once, and how many runs of both were not in a steady state.
+- "May be chance" marks differences that the procedure of Benjamini and Hochberg does not retain at a false discovery rate of 5 %% for each paper.
+- The last column has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else. "Not known" is for claims with an effect in the paper that do not hold, or hold with an effect that is smaller by more than 10 points.
+- If a verdict is open, the column says whether the interval contains the paper's effect; this is not a cause.
 
-Of those that hold in the figures' own experiments, %d have the paper's effect in their interval, or one that differs from it by at most 10 points, and %d have a larger one. The other %d have a smaller one, by the number of
-points in the last column; an experiment shows the cause for %d of them.
+| claims with an effect in the paper | number |
+|---|---:|
+| do not hold, and an experiment shows the cause | %d |
+| open, with the paper's effect in the interval | %d |
+| do not hold, cause not known | %d |
+| hold in the figures' own experiments, with the paper's effect in the interval or within 10 points of it | %d |
+| hold, with a larger effect | %d |
+| hold, with a smaller effect | %d |
+| hold, with a smaller effect, and an experiment shows the cause | %d |
 `, strings.Join(pages, ", "), causes.shown, causes.open, causes.unknown, gains.near, gains.more, gains.shown+gains.unknown, gains.shown)
 	d.files["docs/reproduction.md"] = []byte(b.String())
 	words := strings.Join(strings.Fields(string(d.page("README.md"))), " ")
