@@ -54,7 +54,15 @@ func ReadUpTo(name string, most int64) ([]byte, error) {
 // From reads what r delivers, at most so many bytes. The name is for errors.
 func From(r io.Reader, name string, most int64) ([]byte, error) { return readAll(r, name, most, 0) }
 
+// Bytes is From for what is no text: the bytes of a byte order mark stay.
+func Bytes(r io.Reader, name string, most int64) ([]byte, error) { return readBytes(r, name, most, 0) }
+
 func readAll(r io.Reader, name string, most, size int64) ([]byte, error) {
+	text, err := readBytes(r, name, most, size)
+	return bytes.TrimPrefix(text, byteOrderMark), err
+}
+
+func readBytes(r io.Reader, name string, most, size int64) ([]byte, error) {
 	// One byte more than the size, so that the end is found without growing.
 	data := make([]byte, 0, max(size+1, 512))
 	for {
@@ -67,7 +75,7 @@ func readAll(r io.Reader, name string, most, size int64) ([]byte, error) {
 		case int64(len(data)) > most:
 			return nil, tooLarge(name, most)
 		case errors.Is(err, io.EOF):
-			return bytes.TrimPrefix(data, byteOrderMark), nil
+			return data, nil
 		case err != nil:
 			return nil, err
 		}

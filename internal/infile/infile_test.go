@@ -85,6 +85,9 @@ func TestByteOrderMarkIsLeftOut(t *testing.T) {
 			}
 		}
 	}
+	if got, err := Bytes(strings.NewReader("\ufeffa"), "x", 10); err != nil || string(got) != "\ufeffa" {
+		t.Errorf("bytes that are no text: %q, %v", got, err)
+	}
 }
 
 type big struct {

@@ -129,6 +129,7 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 	if o.CA != "" || o.Cert != "" || o.Key != "" {
 		opts = append(opts, certificates(o))
 	}
+	opts = append(opts, nats.SetCustomDialer(dialer{}))
 	nc, err := nats.Connect(o.URL, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("no NATS server at %s: %w", o.URL, err)
@@ -157,7 +158,7 @@ func (f *Farm) open(ctx context.Context) (err error) {
 			return nil, err
 		}
 		s, err := f.js.Stream(ctx, "OBJ_"+name)
-		return bucket{o, s}, err
+		return bucket{o, s, name}, err
 	}
 	if f.plans, err = object("pauseless_plans"); err != nil {
 		return err
@@ -172,48 +173,13 @@ func (f *Farm) open(ctx context.Context) (err error) {
 	return err
 }
 
-// bucket is a store of objects whose GetInfo finds only those whose bytes are all
-// there. The client writes the bytes of an object in chunks, and then its
-// description. If the connection fails before all are acknowledged, Put removes the
-// chunks, but not the description, which the server may have (purgePartial in
-// object.go of nats.go 1.55). GetBytes of such an object waits until its context
-// ends. It does not look for the chunks first, since servers before 2.11 search all
-// subjects of a store for them.
-type bucket struct {
-	jetstream.ObjectStore
-	stream jetstream.Stream // with the chunks
-}
-
-func (b bucket) GetInfo(ctx context.Context, name string, o ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
-	info, err := b.ObjectStore.GetInfo(ctx, name, o...)
-	if err != nil || info.Chunks == 0 {
-		return info, err
-	}
-	if info.Opts != nil && info.Opts.Link != nil {
-		return nil, errLink
-	}
-	chunks := "$O." + info.Bucket + ".C." + info.NUID
-	s, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(chunks))
-	if err != nil {
-		return nil, err
-	}
-	if s.State.Subjects[chunks] != uint64(info.Chunks) {
-		return nil, jetstream.ErrObjectNotFound
-	}
-	return info, nil
-}
-
-// errLink is the error of an object that refers to another one. We make none, and
-// the client would follow one that refers to itself without end.
-var errLink = errors.New("it is a link")
-
 // fetch returns the signed content of an object of at most so many bytes. The error
 // is errForged if there is another object under the name.
 func (f *Farm) fetch(ctx context.Context, from jetstream.ObjectStore, kind, about string, most int) (data []byte, err error) {
 	err = f.call(ctx, func(ctx context.Context) error {
 		info, err := from.GetInfo(ctx, f.named(about))
 		switch {
-		case errors.Is(err, errLink) || err == nil && info.Size > uint64(most+sha256.Size):
+		case errors.Is(err, errLink) || errors.Is(err, jetstream.ErrBadObjectMeta) || err == nil && info.Size > uint64(most+sha256.Size):
 			return errForged
 		case err != nil:
 			return err
@@ -223,8 +189,8 @@ func (f *Farm) fetch(ctx context.Context, from jetstream.ObjectStore, kind, abou
 			return err
 		}
 		defer object.Close()
-		message, err := infile.From(object, "the object", int64(most+sha256.Size)) // it may have more bytes than it says
-		if errors.Is(err, infile.ErrSize) || errors.Is(err, jetstream.ErrDigestMismatch) {
+		message, err := infile.Bytes(object, "the object", int64(most+sha256.Size)) // it may have more bytes than it says
+		if errors.Is(err, infile.ErrSize) || errors.Is(err, jetstream.ErrDigestMismatch) || errors.Is(err, jetstream.ErrInvalidDigestFormat) {
 			return errForged
 		}
 		if err != nil {
