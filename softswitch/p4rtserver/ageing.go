@@ -31,11 +31,14 @@ const shortestTimeout = 100 * vtime.Millisecond
 // timeout.
 const longestScan = vtime.Second
 
-// A piece visits at most agePiece entries. The next one follows after agePerEntry for each
-// of them, so that passes take about a hundredth of a processor, and after agePerNotice for
-// each entry that was reported: controllers hear of at most 10,000 a second.
+// A piece visits at most agePiece entries and reports at most ageNotices, each to the
+// primaries of up to maxRoles roles: packets wait meanwhile. The next piece follows after
+// agePerEntry for each entry, so that passes take about a hundredth of a processor, and
+// after agePerNotice for each entry that was reported: controllers hear of at most 10,000
+// a second.
 const (
 	agePiece     = 1024
+	ageNotices   = 128
 	agePerEntry  = vtime.Microsecond
 	agePerNotice = 100 * vtime.Microsecond
 )
@@ -96,10 +99,11 @@ func (a *ageing) Fire(now vtime.Time, arg uint64) {
 	}
 	n := &p4v1.IdleTimeoutNotification{Timestamp: a.s.wallNanos()}
 	visited := 0
-	for ; a.table < len(a.tables) && visited < agePiece; a.table, a.slot = a.table+1, 0 {
+	more := func() bool { return visited < agePiece && len(n.TableEntry) < ageNotices }
+	for ; a.table < len(a.tables) && more(); a.table, a.slot = a.table+1, 0 {
 		bt := a.tables[a.table]
 		t := a.d.state.Tables[bt.number]
-		for ; a.slot < t.Slots() && visited < agePiece; a.slot++ {
+		for ; a.slot < t.Slots() && more(); a.slot++ {
 			visited++
 			e := t.Entry(a.slot)
 			x := e.Ext
@@ -137,10 +141,13 @@ func (a *ageing) Fire(now vtime.Time, arg uint64) {
 // notify sends each primary the entries in its role's scope.
 func (a *ageing) notify(n *p4v1.IdleTimeoutNotification) {
 	for _, c := range a.s.arb.primaries() {
-		own := &p4v1.IdleTimeoutNotification{Timestamp: n.Timestamp}
-		for _, e := range n.TableEntry {
-			if c.scope.has(a.d.pipeline.called(e.TableId)...) {
-				own.TableEntry = append(own.TableEntry, e)
+		own := n
+		if c.scope != nil {
+			own = &p4v1.IdleTimeoutNotification{Timestamp: n.Timestamp}
+			for _, e := range n.TableEntry {
+				if c.scope.has(a.d.pipeline.called(e.TableId)...) {
+					own.TableEntry = append(own.TableEntry, e)
+				}
 			}
 		}
 		if len(own.TableEntry) > 0 {

@@ -3,7 +3,9 @@
 package p4rtserver
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -37,8 +39,9 @@ type digestQueue struct {
 	first   vtime.Time        // arrival of the first in buffer
 	known   map[string]uint64 // id of the list with a digest; 0: in buffer
 	pending []string          // keys of buffer
-	sent    []sentList        // not acknowledged, oldest first
-	next    vtime.Time        // time of the next event; 0: none is scheduled
+	sent    []sentList        // by id, oldest first; acked of them are acknowledged
+	acked   int
+	next    vtime.Time // time of the next event; 0: none is scheduled
 	// stuck is true if the controller had no room for the last list. The buffer
 	// waits for retry, and may grow.
 	stuck bool
@@ -50,7 +53,7 @@ const retry = 10 * vtime.Millisecond
 type sentList struct {
 	id   uint64
 	at   vtime.Time
-	keys []string
+	keys []string // nil once it is acknowledged
 }
 
 // reset starts with a new device.
@@ -213,16 +216,32 @@ func (q *digestQueue) flush(now vtime.Time) {
 // expire forgets lists that were sent ack_timeout_ns ago.
 func (q *digestQueue) expire(now vtime.Time) {
 	timeout := span(q.config.AckTimeoutNs)
-	for len(q.sent) > 0 && now-q.sent[0].at >= timeout {
-		q.forget(0)
+	for len(q.sent) > 0 && (q.sent[0].keys == nil || now-q.sent[0].at >= timeout) {
+		if q.sent[0].keys == nil {
+			q.acked--
+		}
+		for _, k := range q.sent[0].keys {
+			q.drop(k)
+		}
+		q.sent = q.sent[1:]
 	}
 }
 
-func (q *digestQueue) forget(i int) {
+// ack forgets a list that is acknowledged, in a time that does not depend on how many
+// are not: packets wait meanwhile.
+func (q *digestQueue) ack(list uint64) {
+	i, ok := slices.BinarySearchFunc(q.sent, list, func(l sentList, id uint64) int { return cmp.Compare(l.id, id) })
+	if !ok || q.sent[i].keys == nil {
+		return
+	}
 	for _, k := range q.sent[i].keys {
 		q.drop(k)
 	}
-	q.sent = append(q.sent[:i:i], q.sent[i+1:]...)
+	q.sent[i].keys = nil
+	if q.acked++; 2*q.acked > len(q.sent) {
+		q.sent = slices.DeleteFunc(q.sent, func(l sentList) bool { return l.keys == nil })
+		q.acked = 0
+	}
 }
 
 // digestCost is the memory in bytes of a digest with a key of this size.
@@ -252,12 +271,7 @@ func (s *Server) digestAck(c *client, a *p4v1.DigestListAck) error {
 		return err
 	}
 	if q := s.digests.queues[a.DigestId]; q != nil {
-		for i := range q.sent {
-			if q.sent[i].id == a.ListId {
-				q.forget(i)
-				break
-			}
-		}
+		q.ack(a.ListId)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package p4rtserver
 import (
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -146,5 +147,42 @@ func TestDigestTimeoutsThatNeverEnd(t *testing.T) {
 	b.z.add(0, [][]uint64{{2}})
 	if got := b.take(t); got != nil {
 		t.Errorf("list %v, which is not acknowledged, again", got)
+	}
+}
+
+// Lists are acknowledged in any order, twice, late, or never: each is forgotten once, and
+// what the switch keeps is in proportion to those that are not acknowledged. Before, each
+// acknowledgement went through all lists, while packets waited.
+func TestDigestAcknowledgements(t *testing.T) {
+	const n = 3000
+	b := newDigestBed(t, &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 3600e9})
+	q := b.z.queues[1]
+	for v := range uint64(n) {
+		b.z.add(0, [][]uint64{{v + 1}})
+		<-b.c.out
+	}
+	acks := rand.New(rand.NewPCG(1, 1)).Perm(n)
+	for i, list := range acks {
+		if list == 0 { // the first one is never acknowledged
+			continue
+		}
+		q.ack(uint64(list) + 1)
+		q.ack(uint64(list) + 1)
+		q.ack(uint64(n + 1 + i))
+	}
+	if len(q.known) != 1 || len(q.sent) > 3 {
+		t.Errorf("%d digests and %d lists are kept, want one", len(q.known), len(q.sent))
+	}
+	for v := range uint64(n) { // acknowledged digests are sent again, and again
+		b.z.add(0, [][]uint64{{v + 2}})
+		q.ack((<-b.c.out).GetDigest().ListId)
+	}
+	if len(q.known) != 1 || len(q.sent) > 3 {
+		t.Errorf("%d digests and %d lists are kept in the end, want one", len(q.known), len(q.sent))
+	}
+	b.net.RunUntil(2 * 3600 * vtime.Second)
+	b.z.add(0, [][]uint64{{1}})
+	if got := b.take(t); !slices.Equal(got, []byte{1}) || len(q.sent) != 1 {
+		t.Errorf("after the timeout: list %v, %d lists are kept", got, len(q.sent))
 	}
 }

@@ -48,16 +48,14 @@ func (p *pipeline) table(id uint32) (*boundTable, error) {
 // match parses the match fields and the priority of an entry.
 func (t *boundTable) match(d *device, e *p4v1.TableEntry) (table.Match, error) {
 	fields := make([]interp.FieldMatch, len(t.fields))
-	var seen uint64 // duplicates beyond the 64th field are not detected
 	for _, m := range e.Match {
 		i := t.field(m.GetFieldId())
 		if i < 0 {
 			return table.Match{}, status.Errorf(codes.InvalidArgument, "table %s has no match field %d", t.name, m.GetFieldId())
 		}
-		if i < 64 && seen>>i&1 != 0 {
+		if given(&fields[i]) {
 			return table.Match{}, status.Errorf(codes.InvalidArgument, "table %s: match field %s is given twice", t.name, t.fields[i].name)
 		}
-		seen |= 1 << i
 		f, err := t.fields[i].parse(d, m, t.name)
 		if err != nil {
 			return table.Match{}, err
@@ -65,7 +63,7 @@ func (t *boundTable) match(d *device, e *p4v1.TableEntry) (table.Match, error) {
 		fields[i] = f
 	}
 	for i := range t.fields {
-		if fields[i].Value != nil || fields[i].Low != nil {
+		if given(&fields[i]) {
 			continue
 		}
 		f := &t.fields[i]
@@ -82,6 +80,9 @@ func (t *boundTable) match(d *device, e *p4v1.TableEntry) (table.Match, error) {
 	}
 	return t.prog.Match(fields, e.Priority), nil
 }
+
+// given reports whether a field has been parsed.
+func given(f *interp.FieldMatch) bool { return f.Value != nil || f.Low != nil }
 
 func (t *boundTable) field(id uint32) int {
 	if i := int(id) - 1; i >= 0 && i < len(t.fields) && t.fields[i].id == id {

@@ -52,7 +52,7 @@ func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 	value := make([]uint64, bitvec.Limbs(v.width))
 	at := v.width
 	complete := len(m.Match) == len(v.fields)
-	for i := range v.fields {
+	for i := 0; i < len(v.fields) && complete; i++ {
 		f := &v.fields[i]
 		at -= f.width
 		seen := 0

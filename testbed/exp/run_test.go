@@ -470,7 +470,9 @@ func TestFailureIsOfOneRun(t *testing.T) {
 	}
 }
 
-// Of many processes that find the mark of an ended process, one claims the run.
+// Of many processes that find the mark of an ended process, one claims the run. Before,
+// a mark whose process number another program had got since, or a damaged one without a
+// number, kept a run for ever.
 func TestOneProcessClaimsAnAbandonedRun(t *testing.T) {
 	st := newStore(t)
 	gone := exec.Command(os.Args[0], "-test.run=^$")
@@ -480,9 +482,16 @@ func TestOneProcessClaimsAnAbandonedRun(t *testing.T) {
 	host, _ := os.Hostname()
 	for i := range 100 {
 		key := fmt.Sprintf("%064x", i)
-		text, _ := json.Marshal(Mark{Host: host, PID: gone.Process.Pid})
+		pid := []int{gone.Process.Pid, 0, -1, os.Getpid()}[i%4]
+		text, _ := json.Marshal(Mark{Host: host, PID: pid})
 		if err := os.WriteFile(st.mark("running", key), text, 0o666); err != nil {
 			t.Fatal(err)
+		}
+		if pid == os.Getpid() { // its number was given to this process, which does not renew the mark
+			old := time.Now().Add(-2 * staleAfter)
+			if err := os.Chtimes(st.mark("running", key), old, old); err != nil {
+				t.Fatal(err)
+			}
 		}
 		var took atomic.Int32
 		var wg sync.WaitGroup

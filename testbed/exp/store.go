@@ -264,15 +264,16 @@ func (s *Store) running(key string) (*Mark, bool) {
 	return s.marked(path, info)
 }
 
-// marked reads a mark and reports whether its process is alive. A mark that cannot
-// be read is being written or removed.
+// marked reads a mark and reports whether its process is alive: it is on this machine,
+// if it is of this one, and it renews the mark. Another process may have got its number
+// since. A mark that cannot be read is being written or removed.
 func (s *Store) marked(path string, info fs.FileInfo) (*Mark, bool) {
 	m := readMark(path)
 	if m == nil {
 		return nil, time.Since(info.ModTime()) < staleAfter
 	}
-	if host, _ := os.Hostname(); m.Host == host {
-		return m, syscall.Kill(m.PID, 0) != syscall.ESRCH
+	if host, _ := os.Hostname(); m.Host == host && (m.PID <= 0 || syscall.Kill(m.PID, 0) == syscall.ESRCH) {
+		return m, false
 	}
 	return m, time.Since(info.ModTime()) < staleAfter
 }

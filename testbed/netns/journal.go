@@ -3,7 +3,6 @@
 package netns
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // journal is the list of the objects of a network, one per line:
@@ -55,29 +56,36 @@ type object struct {
 	started    string
 }
 
-// readJournal returns the objects of a network, the last first.
-func readJournal(name string) ([]object, error) {
-	f, err := os.Open(filepath.Join(Dir(name), "journal"))
+// readJournal returns the objects of a network, the last first. The last line may be
+// incomplete; its object was not made. Other lines that are not as add writes them are
+// an error, besides the objects of all others.
+func readJournal(name string) (objects []object, err error) {
+	file := filepath.Join(Dir(name), "journal")
+	text, err := infile.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var objects []object
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		w := strings.Fields(sc.Text())
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		w := strings.Fields(line)
 		switch {
 		case len(w) == 2 && (w[0] == "netns" || w[0] == "link"):
 			objects = append(objects, object{kind: w[0], name: w[1]})
 		case len(w) == 4 && w[0] == "process":
-			pid, err := strconv.Atoi(w[1])
-			if err == nil && pid > 1 {
+			pid, _ := strconv.Atoi(w[1])
+			if pid > 1 {
 				objects = append(objects, object{kind: "process", name: w[3], pid: pid, started: w[2]})
+				break
+			}
+			fallthrough
+		default:
+			if i < len(lines)-1 {
+				err = errors.Join(err, fmt.Errorf("%s:%d: %q is not a line of a journal: what it names is left", file, i+1, line))
 			}
 		}
-		// Anything else is an incomplete last line; its object was not made.
 	}
 	slices.Reverse(objects)
-	return objects, nil
+	return objects, err
 }
 
 // List returns the names of the networks that have not been taken down.

@@ -499,8 +499,14 @@ func TestIncompleteJournalIsRead(t *testing.T) {
 	}
 	got, err := readJournal("x")
 	want := []object{{"process", "l1", 123, "456"}, {"link", "l1-eth1", 0, ""}, {"netns", "x-h1", 0, ""}}
-	if err != nil || !slices.Equal(got, want) {
+	if err == nil || !slices.Equal(got, want) || !strings.Contains(err.Error(), "journal:4: \"process 1 2 init\"") || !strings.Contains(err.Error(), "journal:5:") || strings.Contains(err.Error(), "journal:6:") {
 		t.Errorf("got %v, %v", got, err)
+	}
+	if err := os.WriteFile(filepath.Join(Dir("x"), "journal"), []byte("netns x-h1\nlin"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readJournal("x"); err != nil || len(got) != 1 {
+		t.Errorf("an incomplete last line: %v, %v", got, err)
 	}
 }
 

@@ -334,9 +334,10 @@ func Down(name string) error {
 		}
 		return fmt.Errorf("no network %s is up; `pauseless deploy list` shows those that are", name)
 	}
-	if err != nil {
+	if err != nil && objects == nil {
 		return err
 	}
+	damaged := err
 	var errs []error
 	for _, o := range append(unlisted(name, objects), objects...) {
 		switch o.kind {
@@ -352,9 +353,9 @@ func Down(name string) error {
 		}
 	}
 	if len(errs) > 0 {
-		return errors.Join(errs...)
+		return errors.Join(append(errs, damaged)...)
 	}
-	return os.RemoveAll(Dir(name))
+	return errors.Join(damaged, os.RemoveAll(Dir(name)))
 }
 
 // StartController starts a controller as a process of the network, which Down

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -154,8 +155,9 @@ func (s *Shapes) network(n *result.Network) int {
 	return i + 1
 }
 
-// WriteJSON writes the shapes as JSON, one run per line.
-func (s *Shapes) WriteJSON(w io.Writer) error {
+// WriteJSON writes the shapes as JSON, one run per line, with a seal.
+func (s *Shapes) WriteJSON(to io.Writer) error {
+	w := new(bytes.Buffer)
 	networks, err := json.Marshal(s.Networks)
 	if err != nil {
 		return err
@@ -170,19 +172,25 @@ func (s *Shapes) WriteJSON(w io.Writer) error {
 		if i > 0 {
 			sep = ",\n"
 		}
-		if _, err := fmt.Fprintf(w, "%s%s", sep, line); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%s%s", sep, line)
 	}
-	_, err = io.WriteString(w, "\n]}\n")
+	w.WriteString("\n]}\n")
+	_, err = to.Write(result.Seal(w.Bytes()))
 	return err
 }
 
 // ReadShapes reads the JSON that WriteJSON writes. It returns an error if the
 // format is another, or if an index is out of range.
 func ReadShapes(r io.Reader) (*Shapes, error) {
+	text, err := infile.From(r, "the figures", infile.Data)
+	if err != nil {
+		return nil, err
+	}
 	var s Shapes
-	if err := infile.JSONFrom(r, &s); err != nil {
+	if err := infile.JSON(text, &s); err != nil {
+		return nil, err
+	}
+	if err := result.CheckSeal(text); err != nil {
 		return nil, err
 	}
 	if s.Format != ShapesFormat {

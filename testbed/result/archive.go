@@ -115,6 +115,9 @@ func readArchived(archive, file string) ([]byte, error) {
 	for t := tar.NewReader(z); ; {
 		head, err := t.Next()
 		if errors.Is(err, io.EOF) {
+			if bytes.Contains(list, fmt.Appendf(nil, "  %s\n", file)) {
+				return nil, fmt.Errorf("%s: %s is not there, though %s has it: the archive is damaged", archive, file, sums)
+			}
 			return nil, fmt.Errorf("%s: %s: %w", archive, file, fs.ErrNotExist)
 		}
 		if err != nil {
@@ -125,7 +128,7 @@ func readArchived(archive, file string) ([]byte, error) {
 		}
 		text, err := infile.From(t, archive+"/"+head.Name, infile.Data)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", archive, err)
 		}
 		if path.Clean(head.Name) == sums {
 			list = text
@@ -154,7 +157,8 @@ func FindOutcomes(folder string) (all []*Outcome, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Contains(text[:min(len(text), 200)], []byte(OutcomeFormat)) && !bytes.Contains(text[:min(len(text), 200)], []byte(KeptFormat)) {
+		head := text[:min(len(text), 200)]
+		if _, _, sealed := cutSeal(text); !sealed && filepath.Base(name) != "outcome.json" && !bytes.Contains(head, []byte(OutcomeFormat)) && !bytes.Contains(head, []byte(KeptFormat)) {
 			continue
 		}
 		o, err := ReadOutcome(bytes.NewReader(text))

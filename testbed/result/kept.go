@@ -407,7 +407,7 @@ func (k *kept) rounded(o *Outcome) *Outcome {
 func (o *Outcome) WriteKept(w io.Writer) error { return writeLines(w, o.compact()) }
 
 // writeLines writes JSON with a line for each field, and for each element of an array
-// of objects.
+// of objects, and a seal.
 func writeLines(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -415,7 +415,7 @@ func writeLines(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(lines(b.Bytes()))
+	_, err := w.Write(Seal(lines(b.Bytes())))
 	return err
 }
 

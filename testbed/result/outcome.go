@@ -870,6 +870,9 @@ func (o *Outcome) UnmarshalJSON(text []byte) error {
 	if err := infile.JSON(text, &head); err != nil {
 		return err
 	}
+	if err := CheckSeal(text); err != nil {
+		return err
+	}
 	switch head.Format {
 	case OutcomeFormat:
 		type plain Outcome
