@@ -41,7 +41,12 @@ func (c *Checker) constDecl(d *syntax.ConstDecl) {
 		c.expr(&x, d.Value, nil)
 		x.invalidate()
 	} else {
-		c.constExpr(&x, d.Value, t, "constant "+d.Name.Name)
+		c.expr(&x, d.Value, t)
+		if _, sized := x.typ.(*Bits); sized && t == Int && x.isConst() {
+			x.typ = Int // as p4c, which casts here, though the specification only casts the other way
+		}
+		c.assign(&x, t, "constant "+d.Name.Name)
+		c.known(&x, "constant "+d.Name.Name)
 	}
 	o := &Const{object: obj(d.Name), Type: t, Value: x.val, Decl: d}
 	if x.mode == invalid {

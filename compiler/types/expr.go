@@ -44,8 +44,13 @@ func (c *Checker) exprOf(x *operand, e syntax.Expr, t Type, what string) {
 // constExpr is exprOf for an expression that must be known at compile time.
 func (c *Checker) constExpr(x *operand, e syntax.Expr, t Type, what string) {
 	c.exprOf(x, e, t, what)
+	c.known(x, what)
+}
+
+// known reports an error unless x is known at compile time.
+func (c *Checker) known(x *operand, what string) {
 	if x.mode != invalid && !x.isConst() && !isObject(x.typ) {
-		c.errorf(e.Pos(), CodeNotConstant, "%s must be known at compile time, %s is not", what, syntax.Text(e))
+		c.errorf(x.pos(), CodeNotConstant, "%s must be known at compile time, %s is not", what, syntax.Text(x.expr))
 		x.invalidate()
 	}
 }
