@@ -67,9 +67,23 @@ func (c *Client) Cells(ctx context.Context, r Register, first, last int) ([][][]
 			return nil, err
 		}
 	}
+	if last < 0 {
+		if first, last = 0, r.Size-1; r.Size == 0 { // bfrt.json does not say
+			last = len(list) - 1
+		}
+	}
+	return r.values(list, first, last)
+}
+
+// values returns the cells from first to last that a switch has sent. Any others, and
+// pipelines with different numbers of them, are an error.
+func (r *Register) values(list []Entry, first, last int) ([][][]uint64, error) {
 	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.index(), b.index()) })
 	var values [][][]uint64
-	for _, e := range list {
+	for i, e := range list {
+		if e.index() != uint64(first+i) {
+			return nil, fmt.Errorf("register %s: the switch sent cell %d where cell %d was expected", r.Name, e.index(), first+i)
+		}
 		for name, v := range e.Data {
 			field := slices.IndexFunc(r.Fields, func(f Field) bool { return f.Name == short(name) })
 			perPipe, ok := v.([]any)
@@ -87,6 +101,16 @@ func (c *Client) Cells(ctx context.Context, r Register, first, last int) ([][][]
 				values[pipe][field] = append(values[pipe][field], n)
 			}
 		}
+	}
+	for pipe, fields := range values {
+		for f, cells := range fields {
+			if want := last - first + 1; len(cells) != want {
+				return nil, fmt.Errorf("register %s: the switch sent %d values of field %s in pipeline %d, not %d", r.Name, len(cells), r.Fields[f].Name, pipe, want)
+			}
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("register %s: the switch sent no cells", r.Name)
 	}
 	return values, nil
 }
