@@ -106,7 +106,7 @@ func readDeployed(name string) (*deployed, error) {
 		return nil, err
 	}
 	var n deployed
-	if err := json.Unmarshal(text, &n); err != nil {
+	if err := infile.JSON(text, &n); err != nil {
 		return nil, fmt.Errorf("%s: %w", deployedFile(name), err)
 	}
 	return &n, nil

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +126,7 @@ func readSources(file, name string) ([]report.Source, error) {
 	case one:
 		outcomes[0], err = result.ReadOutcome(bytes.NewReader(text))
 	case bytes.HasPrefix(text, []byte("[{\n \"format\"")):
-		err = json.Unmarshal(text, &outcomes)
+		err = infile.JSON(text, &outcomes)
 		if err == nil && slices.ContainsFunc(outcomes, func(o *result.Outcome) bool { return o == nil || o.Format != result.OutcomeFormat }) {
 			err = errors.New("an element of the array is something else")
 		}

@@ -5,6 +5,7 @@ package bfrt
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	"github.com/pauseless/pauseless/internal/infile"
 )
 
 // Info has the tables in bfrt.json: those of a program from the compiler, or
@@ -89,10 +91,13 @@ func ParseInfo(files ...[]byte) (*Info, error) {
 		var f struct {
 			Tables []*Table `json:"tables"`
 		}
-		if err := json.Unmarshal(data, &f); err != nil {
+		if err := infile.JSON(data, &f); err != nil {
 			return nil, fmt.Errorf("bfrt.json: %w", err)
 		}
-		for _, t := range f.Tables {
+		for i, t := range f.Tables {
+			if err := t.check(); err != nil {
+				return nil, fmt.Errorf("bfrt.json: table %d: %w", i+1, err)
+			}
 			if info.byID[t.ID] != nil {
 				return nil, fmt.Errorf("bfrt.json: tables %s and %s have the same id %#x", info.byID[t.ID].Name, t.Name, t.ID)
 			}
@@ -101,6 +106,37 @@ func ParseInfo(files ...[]byte) (*Info, error) {
 		}
 	}
 	return info, nil
+}
+
+// Limits of a table, as of those of a P4Info.
+const (
+	maxName  = 1024  // bytes
+	maxWidth = 65536 // bits
+)
+
+// check returns an error if a table has parts with which its entries cannot be encoded:
+// bfrt.json may be of a switch that is not trusted.
+func (t *Table) check() error {
+	switch {
+	case t == nil:
+		return errors.New("it is null")
+	case t.Name == "" || len(t.Name) > maxName:
+		return fmt.Errorf("its name has %d bytes, must have from 1 to %d", len(t.Name), maxName)
+	case t.Size < 0:
+		return fmt.Errorf("%s has a size of %d", t.Name, t.Size)
+	}
+	fields := slices.Concat(t.Key, t.DataFields(nil))
+	for i := range t.Actions {
+		for _, d := range t.Actions[i].Data {
+			fields = append(fields, d.Field)
+		}
+	}
+	for _, f := range fields {
+		if f.Type.Width < 0 || f.Type.Width > maxWidth {
+			return fmt.Errorf("%s: field %.100q has %d bits, must have up to %d", t.Name, f.Name, f.Type.Width, maxWidth)
+		}
+	}
+	return nil
 }
 
 // Table finds a table by its name, with or without the pipe's name as prefix.
