@@ -32,6 +32,8 @@ var values = []construct{
 		packets: []string{"01 00 0000 00000000 > 01 00 0001 00000000", "02 00 0000 00000000 > 02 01 0000 00000000"}},
 	{name: "numbers of any precision", top: "const int BIG = (1 << 200) / 3 + 7; const bit<32> LOW = (bit<32>) (BIG & 0xffffffff); const bit<8> HIGH = (bit<8>) (BIG >> 192);",
 		body: "apply { hdr.h.d = LOW; hdr.h.a = HIGH; }", packets: []string{"00 00 0000 00000000 > 55 00 0000 5555555c"}},
+	{name: "++ after a number that ends with E", body: "apply { hdr.h.c = 8w0xDE++8w0xAD; hdr.h.a = 8w0x1E-8w1; }",
+		packets: []string{"00 00 0000 00000000 > 1d 00 dead 00000000"}},
 	{name: "numbers of any precision from those with a width", top: "const int N = 8w200 + 8w100; const int S = -4s1; const bit<16> M = N * 2; const bit<8> T = (bit<8>) (S + 10);",
 		body: "apply { hdr.h.c = M; hdr.h.a = T; }", packets: []string{"00 00 0000 00000000 > 09 00 0058 00000000"}},
 	{name: "division and remainder of constants", top: "const bit<8> Q = 200 / 7; const bit<8> R = 200 % 7;",

@@ -23,6 +23,7 @@ var macros = []string{
 	"#define SET(f, v) hdr.d ## . ## f = v\n#define ELEM(i) m_##i##[3:0]\nSET(a, 7); ELEM(1)",
 	"#define L(f, ...) g(f, ## __VA_ARGS__)\n#define M(args...) g(x, ## args)\n#define N 3\nL(a) L(a,) L(a,b) L(a,N,) M() M(a) M(a,b)",
 	"#define V(f, ...) f __VA_OPT__([) __VA_ARGS__ __VA_OPT__(])\n#define W(x, ...) a ## __VA_OPT__(x y) ## b\n#define E\nV(a) V(b, 1, 2) V(c,) V(d, E) W(1) W(2, 3)",
+	"#define A 8w0xDE++8w0xAD\n#define P +\n#define E 5\nx 8w0xDE++8w0xAD 8w0xE+++8w1 8w0xE++ 8w1 8w0xE+ +8w1 8w0xE+8w1 8w0xE-8w1 8w0xE+E A 8w0xE+P 16w0xE/**/++1 8w0xE+\n+1",
 	"#define N 3\n1..N 0x1e+N 8w1..N N..N 1 .. N a.N",
 	"#define F(x) <x>\n#define N 3\n#define S(x) #x\nF('(') F(')' a x N) S('a' \"b\\n\" 'it\\'s') 'N' N",
 	"#define N 3\n@x(it's N F(x\n) N",

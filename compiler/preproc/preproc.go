@@ -70,6 +70,7 @@ func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File)
 	out := make([]syntax.Token, 0, len(file.Text)/4+16)
 	ignored := false            // the line, which begins with #
 	var ahead syntax.TokenFlags // of comments, for the token after them
+	var number source.Pos       // the end of a number that ends with +, if it is the last token
 	for {
 		t := p.expanded()
 		if t.Kind == syntax.Comment {
@@ -93,9 +94,20 @@ func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File)
 			rep.Errorf(t.Pos, CodeTooLarge, "the program has more than %d tokens after preprocessing", maxTokens)
 			t.Kind = syntax.EOF
 		}
+		// C reads 8w0xE+ as a number, so that + is in two of its tokens where P4 has ++.
+		if after := t.Pos == number && t.Flags&(syntax.SpaceAhead|syntax.LineStart) == 0; after && t.Kind == syntax.Plus {
+			out[len(out)-1].Kind, out[len(out)-1].End = syntax.PlusPlus, t.End
+			number = 0
+			continue
+		} else if after && t.Kind == syntax.PlusPlus {
+			out[len(out)-1].Kind, t.Kind = syntax.PlusPlus, syntax.Plus
+		}
+		number = 0
 		switch {
 		case t.Kind == syntax.Hash || t.Kind == syntax.HashHash || t.Kind == syntax.Illegal && len(t.Text) > 1 || t.Kind == syntax.Integer && strings.ContainsAny(t.Text, ".+-"):
-			out = append(out, p.split(t)...)
+			if out = append(out, p.split(t)...); t.Kind == syntax.Integer && out[len(out)-1].Kind == syntax.Plus {
+				number = t.End
+			}
 		default:
 			out = append(out, t)
 		}
