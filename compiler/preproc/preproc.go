@@ -70,7 +70,7 @@ func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File)
 	out := make([]syntax.Token, 0, len(file.Text)/4+16)
 	ignored := false            // the line, which begins with #
 	var ahead syntax.TokenFlags // of comments, for the token after them
-	var number source.Pos       // the end of a number that ends with +, if it is the last token
+	var number syntax.Token     // the last token, if it is a number that ends with +
 	for {
 		t := p.expanded()
 		if t.Kind == syntax.Comment {
@@ -95,18 +95,18 @@ func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File)
 			t.Kind = syntax.EOF
 		}
 		// C reads 8w0xE+ as a number, so that + is in two of its tokens where P4 has ++.
-		if after := t.Pos == number && t.Flags&(syntax.SpaceAhead|syntax.LineStart) == 0; after && t.Kind == syntax.Plus {
+		if after := p.adjacent(number, t); after && t.Kind == syntax.Plus {
 			out[len(out)-1].Kind, out[len(out)-1].End = syntax.PlusPlus, t.End
-			number = 0
+			number = syntax.Token{}
 			continue
 		} else if after && t.Kind == syntax.PlusPlus {
 			out[len(out)-1].Kind, t.Kind = syntax.PlusPlus, syntax.Plus
 		}
-		number = 0
+		number = syntax.Token{}
 		switch {
 		case t.Kind == syntax.Hash || t.Kind == syntax.HashHash || t.Kind == syntax.Illegal && len(t.Text) > 1 || t.Kind == syntax.Integer && strings.ContainsAny(t.Text, ".+-"):
 			if out = append(out, p.split(t)...); t.Kind == syntax.Integer && out[len(out)-1].Kind == syntax.Plus {
-				number = t.End
+				number = t
 			}
 		default:
 			out = append(out, t)
@@ -115,6 +115,18 @@ func Run(set *source.Set, rep *source.Reporter, opts Options, file *source.File)
 			return out
 		}
 	}
+}
+
+// adjacent reports whether nothing is between a number and the token after it, in a file
+// or in the body of a macro. Tokens of a body have the position of the call.
+func (p *preprocessor) adjacent(number, t syntax.Token) bool {
+	if number.Kind != syntax.Integer || t.Flags&(syntax.SpaceAhead|syntax.LineStart) != 0 {
+		return false
+	}
+	if p.set.Text(source.Span{Start: number.Pos, End: number.End}) == number.Source() { // in the file
+		return t.Pos == number.End
+	}
+	return t.Pos == number.Pos && t.End == number.End
 }
 
 // split returns the tokens of P4 that a token of C's preprocessor consists of.
