@@ -790,10 +790,14 @@ control Flowlet(inout metadata_t meta) {
 
 // A random path. At the destination leaf, reads the feedback of a path.
 control Draw(inout headers_t hdr, inout metadata_t meta) {
+    // Not an assignment: meta.congestion would have to be in parts of eight
+    // bits.
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened_feedback;
+
     @name(".pick_path_fed_back")
     action pick_path_fed_back() {
         meta.drawn = hdr.fabric.fed_path - 1;
-        meta.congestion = (bit<32>) hdr.fabric.fed_value;
+        meta.congestion = widened_feedback.get({ 24w0, hdr.fabric.fed_value });
         meta.when = meta.now;
     }
 

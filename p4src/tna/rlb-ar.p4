@@ -750,9 +750,14 @@ control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t
         meta.in_time = slow - meta.now;
     }
 
+    // Not in the action that draws: a random number and a constant of 32 bits
+    // do not fit into one.
+    action round() {
+        meta.tick = parsed.global_tstamp[31:0] & ~(LOOK_INTERVAL - 1);
+    }
+
     action draw() {
         meta.now = parsed.global_tstamp[31:0];
-        meta.tick = parsed.global_tstamp[31:0] & ~(LOOK_INTERVAL - 1);
         meta.share = dice.get();
     }
 
@@ -766,6 +771,7 @@ control Begin(inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t
 
     apply {
         draw();
+        round();
         Compath.apply();
     }
 } // control Begin
