@@ -75,7 +75,7 @@ func kickOut(s *model.Switch, p *model.Packet, k model.Fields) {
 	}
 	next := s.Word("path_second.rank", leaf)
 	if measured(next) && (p.Reported != nil || s.Config.Tables["Forward"][p.OutPort] != nil) {
-		p.Keep["next"], p.Resubmit, p.Ends = int64(next), true, true
+		p.Keep, p.Resubmit, p.Ends = map[string]int64{"next": int64(next)}, true, true
 	}
 }
 
