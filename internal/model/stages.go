@@ -29,7 +29,7 @@ func (s *Switch) Ingress(p *Packet) (queued []*Packet) {
 				queued = append(queued, &each)
 			}
 			return queued
-		case !forwarded && !(p.Ends && p.Resubmit):
+		case !forwarded:
 			return queued
 		case !p.Resubmit:
 			p.Queue = to

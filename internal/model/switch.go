@@ -199,7 +199,7 @@ type Packet struct {
 	Keep, Meta map[string]int64
 
 	Resubmitted bool // ingress processes it a second time
-	Resubmit    bool // ingress will process it a second time, even if it Ends
+	Resubmit    bool // ingress will process it a second time
 
 	Probe    bool             // it measures a path
 	Reported map[string]int64 // a report of egress to ingress

@@ -33,9 +33,8 @@ const bit<10> FEEDBACK_SESSION = 1000; // mirror session of the recirculation po
 const int<32> FEEDBACK_INTERVAL = 1000; // between two reports of the same queue
 
 const bit<32> KICKED_OUT = 0xffffffff; // rank above all others
-const bit<2> OUT = 3; // class of such a path
-const bit<32> FULL = 0x4000ff00; // an undetermined path's rank without its load and number
-const bit<32> WORSE = 256; // added to the rank of a best path that a route does not have: 4 ns
+const bit<32> FREE = 0x3fff0000; // rank above that of free paths
+const bit<32> WORSE = 1; // added to the rank of a best path that a route does not have: 1/64 ns
 const bit<32> KNOWN = 128; // added to the number of a best path
 const bit<8> MESSAGE_KICK_OUT = 5;
 const bit<8> MESSAGE_KICK_OUT_HERE = 6;
@@ -154,17 +153,17 @@ header fabric_t {
     bit<32> tolerable;  // delay that the packet can still tolerate
 }
 
-// The best path known, plus KNOWN, and its rank; or the best one of the others.
+// The best path known, plus KNOWN, and its rank.
 struct best_path_t {
     bit<32> rank;
     bit<32> path;
 }
 
-// What a resubmitted message has with it: the rank of the path that becomes the
-// best one.
-header resubmitted_t {
-    bit<32>          rank;
-    @padding bit<32> pad8;
+// The shortest round-trip time of the other paths in a window of 2^17 ns, and
+// the window's number.
+struct other_rtt_t {
+    time_t  rtt;
+    bit<32> window;
 }
 
 // Number of slots of time in which packets arrived since a packet last left the
@@ -221,26 +220,24 @@ struct metadata_t {
     bit<1>  new_flowlet;
     bit<8>  drawn;         // path for a new flowlet
     // plb
-    bit<1>  moved;         // the packet was resubmitted, to change its path or the best one
-    bit<32> next_rank;     // if it is a message: rank of the new best path,
-    bit<8>  next_path;     // and that path
+    bit<1>  moved;         // the packet was resubmitted to change its path
     bit<1>  returns;       // the packet will be resubmitted
     bit<1>  learns;        // the packet has a measurement of a path, or a message about it
     leaf_t  news_leaf;     // destination leaf of that path; the path is drawn
     time_t  rtt;           // of that path, or of the chosen path
-    bit<32> scaled;        // that time in units of 4 ns, and the path
+    bit<32> scaled;        // that time in 1/64 ns
     time_t  below_low;     // time that rtt is below RTT_low
     bit<8>  below_full;    // load that the path is below plb.full
-    bit<32> load;          // of that path, and the path
+    bit<32> load;          // of that path
     bit<1>  kicked;        // the path is kicked out
     bit<8>  best;          // best path that the route has, plus KNOWN; 0 if none is known
     bit<8>  otherwise;     // path of a flow without a known best path: a random one for a new flow
     bit<8>  chosen;        // path of the packet
     bit<32> rank;          // of a measured path; otherwise last_path
     bit<1>  bad;           // the chosen path is congested or kicked out
-    bit<1>  is_best;       // the measured path is the best one now; a path that is kicked out was
-    bit<32> second;        // rank of the best one of the other paths
-    time_t  other_rtt;     // round-trip time of that path
+    bit<1>  is_best;       // the measured path is the best one now
+    bit<32> window;        // number of the current window
+    time_t  other_rtt;     // shortest round-trip time of the other paths
     bit<1>  source;        // the packet is from a host of this leaf
     bit<1>  passes_on;     // the packet goes to another switch, and its source leaf can be notified
     time_t  gain;          // time that the chosen path is faster than the others
@@ -312,6 +309,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
                      out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
         packet.extract(ig_intr_md);
+        packet.advance(PORT_METADATA_SIZE); // or resubmit metadata of the same size
         meta.dst_addr = 0;
         meta.out_port = 0;
         meta.leaf = 0;
@@ -337,8 +335,6 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.new_flowlet = 0;
         meta.drawn = 0;
         meta.moved = 0;
-        meta.next_rank = 0;
-        meta.next_path = 0;
         meta.returns = 0;
         meta.learns = 0;
         meta.news_leaf = 0;
@@ -354,7 +350,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.rank = 0;
         meta.bad = 0;
         meta.is_best = 0;
-        meta.second = 0;
+        meta.window = 0;
         meta.other_rtt = 0;
         meta.source = 0;
         meta.passes_on = 0;
@@ -378,9 +374,6 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.session_on = 0;
         meta.session_back = 0;
         meta.moved = ig_intr_md.resubmit_flag;
-        meta.next_rank = packet.lookahead<bit<32>>();
-        meta.next_path = packet.lookahead<bit<32>>()[7:0];
-        packet.advance(PORT_METADATA_SIZE); // or resubmit metadata of the same size
         transition select(ig_intr_md.ingress_port) {
             9w0x44 &&& 9w0x7c: parse_internal; // recirculation ports of all pipelines
             default: parse_ethernet;
@@ -767,13 +760,12 @@ control Draw(inout metadata_t meta) {
 // which destination leaves echo, and messages that ask it to leave a path.
 // Computes the rank of the path for algorithm 2, where smaller is better: the
 // class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked
-// out), below them the round-trip time in units of 4 ns, or 255 minus the load
-// if the path is undetermined, and the path in the lowest eight bits.
+// out), below them the round-trip time in 1/64 ns, or 255 minus the load if the
+// path is undetermined.
 control PathNews(inout headers_t hdr,
                  inout metadata_t meta,
                  inout ingress_intrinsic_metadata_for_deparser_t deparser) {
-    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) loaded;
-    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) timed;
+    Hash<bit<32>>(HashAlgorithm_t.IDENTITY) widened;
 
     @name(".rank_path")
     action rank_path(@value("span(plb.rtt_low)") time_t rtt_low, @value("min(floor(plb.full * 255), 255)") bit<8> full) {
@@ -795,6 +787,7 @@ control PathNews(inout headers_t hdr,
 
     action compare() {
         meta.below_low = meta.below_low |-| meta.rtt;
+        meta.scaled = meta.rtt << 6;
     }
 
     action about_echo() {
@@ -816,20 +809,6 @@ control PathNews(inout headers_t hdr,
         meta.kicked = 1;
         meta.news_leaf = hdr.message.leaf;
         meta.drawn = hdr.message.path;
-    }
-
-    // A message that comes back, with the path that becomes the best one.
-    action about_next_after_kick() {
-        meta.learns = 1;
-        meta.news_leaf = hdr.kick.dst_leaf;
-        meta.drawn = meta.next_path;
-        deparser.drop_ctl = 1;
-    }
-
-    action about_next_after_message() {
-        meta.learns = 1;
-        meta.news_leaf = hdr.message.leaf;
-        meta.drawn = meta.next_path;
     }
 
     action leaves_here() {
@@ -855,7 +834,7 @@ control PathNews(inout headers_t hdr,
     }
 
     action undetermined() {
-        meta.rank = meta.load ^ FULL;
+        meta.rank = 0x400000ff - meta.load;
     }
 
     action congested() {
@@ -866,42 +845,31 @@ control PathNews(inout headers_t hdr,
         meta.rank = KICKED_OUT;
     }
 
-    action next() {
-        meta.rank = meta.next_rank;
-    }
-
     table classify_path {
         key = {
             meta.learns : exact @name("learns");
-            meta.moved : exact @name("moved");
             meta.kicked : exact @name("kicked");
             meta.below_low : ternary @name("below_low");
             meta.below_full : ternary @name("below_full");
         }
-        actions = { free; undetermined; congested; kicked_out; next; @defaultonly NoAction; }
+        actions = { free; undetermined; congested; kicked_out; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 0, 0, 0, 0) : congested();
-            (1, 0, 0, 0, _) : undetermined();
-            (1, 0, 0, _, _) : free();
-            (1, 0, 1, _, _) : kicked_out();
-            (1, 1, 0, _, _) : next();
+            (1, 0, 0, 0) : congested();
+            (1, 0, 0, _) : undetermined();
+            (1, 0, _, _) : free();
+            (1, 1, _, _) : kicked_out();
         }
-        size = 5;
+        size = 4;
     }
 
     apply {
         time_of_echo();
-        meta.load = loaded.get({ 16w0, hdr.fabric.echo_load, hdr.fabric.echo_path });
+        meta.load = widened.get({ 24w0, hdr.fabric.echo_load });
         path_class.apply();
         compare();
-        meta.scaled = timed.get({ 2w0, meta.rtt[23:2], hdr.fabric.echo_path });
-        if (hdr.message.isValid() && meta.moved == 1) {
-            about_next_after_message();
-        } else if (hdr.message.isValid()) {
+        if (hdr.message.isValid()) {
             about_message();
-        } else if (hdr.kick.isValid() && meta.deliver && meta.moved == 1) {
-            about_next_after_kick();
         } else if (hdr.kick.isValid() && meta.deliver) {
             about_kick();
         } else if (meta.deliver && hdr.fabric.isValid() && hdr.fabric.echoed == 1) {
@@ -974,6 +942,7 @@ control Probe(inout metadata_t meta) {
 
     action look_back() {
         meta.probe_before = meta.now - meta.probe_before;
+        meta.window = meta.now >> 17;
         meta.slot = meta.now & ~(SLOT - 1);
     }
 
@@ -1011,13 +980,13 @@ control BestPath(inout metadata_t meta) {
             }
         }
     };
+    // After a kick-out, a free path becomes the best one.
     RegisterAction<best_path_t, bit<6>, bit<1>>(path_best) leave_best = {
-        void apply(inout best_path_t best, out bit<1> was_best) {
-            was_best = 0;
+        void apply(inout best_path_t best, out bit<1> is_best) {
+            is_best = 0;
             if (best.path == (bit<32>) meta.drawn + KNOWN) {
-                best.rank = KICKED_OUT;
+                best.rank = FREE;
                 best.path = 0;
-                was_best = 1;
             }
         }
     };
@@ -1033,50 +1002,36 @@ control BestPath(inout metadata_t meta) {
         }
     };
 
-    // The best one of the other paths: it becomes the best one when that is
-    // kicked out. A path that becomes the best one is not among them any more,
-    // and the path that was is one of them when it is next measured.
-    @name(".path_second") @index("leaf") @unit("rank")
-    @brief("rank of the best one of the other paths to a leaf, and that path")
-    Register<best_path_t, bit<6>>(64, { 0xffffffff, 0 }) path_second;
-    RegisterAction<best_path_t, bit<6>, bit<32>>(path_second) better_second = {
-        void apply(inout best_path_t second) {
-            if (meta.rank <= second.rank || second.path == (bit<32>) meta.drawn + KNOWN) {
-                second.rank = meta.rank;
-                second.path = (bit<32>) meta.drawn + KNOWN;
+    // The tolerable delay is this minus the round-trip time of the chosen path.
+    @name(".other_rtt") @index("leaf") @unit("ns")
+    @brief("shortest round-trip time of the other paths to a leaf in a window of time, and the number of the window")
+    Register<other_rtt_t, bit<6>>(64) other_rtt;
+    RegisterAction<other_rtt_t, bit<6>, time_t>(other_rtt) shorter = {
+        void apply(inout other_rtt_t other) {
+            if (meta.rtt <= other.rtt || other.window != meta.window) {
+                other.rtt = meta.rtt;
+                other.window = meta.window;
             }
         }
     };
-    RegisterAction<best_path_t, bit<6>, bit<32>>(path_second) leave_second = {
-        void apply(inout best_path_t second) {
-            if (second.path == (bit<32>) meta.drawn + KNOWN) {
-                second.rank = KICKED_OUT;
-                second.path = 0;
-            }
-        }
-    };
-    RegisterAction<best_path_t, bit<6>, bit<32>>(path_second) look_second = {
-        void apply(inout best_path_t second, out bit<32> rank) {
-            rank = second.rank;
+    RegisterAction<other_rtt_t, bit<6>, time_t>(other_rtt) look = {
+        void apply(inout other_rtt_t other, out time_t rtt) {
+            rtt = other.rtt;
         }
     };
 
     apply {
         if (meta.kicked == 1) {
-            meta.is_best = leave_best.execute(meta.news_leaf[5:0]);
+            leave_best.execute(meta.news_leaf[5:0]);
         } else if (meta.learns == 1) {
             meta.is_best = better.execute(meta.news_leaf[5:0]);
         } else if (meta.choice == 1) {
             meta.best = look_best.execute(meta.leaf[5:0]);
         }
         if (meta.learns == 1 && meta.kicked == 0 && meta.is_best == 0) {
-            better_second.execute(meta.news_leaf[5:0]);
-        } else if (meta.kicked == 1 && meta.is_best == 1) {
-            meta.second = look_second.execute(meta.news_leaf[5:0]);
-        } else if (meta.learns == 1) {
-            leave_second.execute(meta.news_leaf[5:0]);
+            shorter.execute(meta.news_leaf[5:0]);
         } else if (meta.choice == 1) {
-            meta.second = look_second.execute(meta.leaf[5:0]);
+            meta.other_rtt = look.execute(meta.leaf[5:0]);
         }
     }
 } // control BestPath
@@ -1139,7 +1094,7 @@ control Plb(inout headers_t hdr,
             inout metadata_t meta,
             inout ingress_intrinsic_metadata_for_deparser_t deparser) {
     @name(".path_rank") @index("leaf,path:8") @unit("rank")
-    @brief("rank of a path, smaller is better: class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), below them its round-trip time in units of 4 ns, or 255 minus its load if it is undetermined, and the path in the lowest eight bits")
+    @brief("rank of a path, smaller is better: class in the upper two bits (0 free, 1 undetermined, 2 congested, 3 kicked out), below them its round-trip time in 1/64 ns, or 255 minus its load if it is undetermined")
     Register<bit<32>, bit<9>>(512, 0) path_rank;
     RegisterAction<bit<32>, bit<9>, bit<32>>(path_rank) keep_rank = {
         void apply(inout bit<32> rank) {
@@ -1173,24 +1128,6 @@ control Plb(inout headers_t hdr,
     };
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) timed;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) time_asked;
-
-    // The same: a packet reads the times of two paths, and a register once. The
-    // tolerable delay is the difference.
-    @name(".other_rtt") @index("leaf,path:8") @unit("ns")
-    @brief("round-trip time of a path, latest sample, for packets that take another one")
-    Register<time_t, bit<9>>(512, 0) other_rtt;
-    RegisterAction<time_t, bit<9>, time_t>(other_rtt) keep_other = {
-        void apply(inout time_t rtt) {
-            rtt = meta.rtt;
-        }
-    };
-    RegisterAction<time_t, bit<9>, time_t>(other_rtt) look_other = {
-        void apply(inout time_t rtt, out time_t now_rtt) {
-            now_rtt = rtt;
-        }
-    };
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) other_timed;
-    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) other_asked;
 
     @name(".path_load") @index("leaf,path:8") @unit("1/255")
     @brief("load of a path, 255 is full")
@@ -1227,28 +1164,18 @@ control Plb(inout headers_t hdr,
         meta.returns = 1;
     }
 
-    action resubmit_message() {
-        deparser.resubmit_type = 1;
-        deparser.drop_ctl = 0;
-    }
-
     apply {
-        if (meta.learns == 1 && meta.moved == 0) {
+        if (meta.learns == 1) {
             keep_rank.execute(ranked.get({ meta.news_leaf[5:0], meta.drawn[2:0] }));
         } else if (meta.choice == 1) {
             meta.bad = look_rank.execute(rank_asked.get({ meta.leaf[5:0], meta.chosen[2:0] }));
         }
-        if (meta.learns == 1 && meta.kicked == 0 && meta.moved == 0) {
+        if (meta.learns == 1 && meta.kicked == 0) {
             keep_rtt.execute(timed.get({ meta.news_leaf[5:0], meta.drawn[2:0] }));
         } else if (meta.choice == 1) {
             meta.rtt = look_rtt.execute(time_asked.get({ meta.leaf[5:0], meta.chosen[2:0] }));
         }
-        if (meta.learns == 1 && meta.kicked == 0 && meta.moved == 0) {
-            keep_other.execute(other_timed.get({ meta.news_leaf[5:0], meta.drawn[2:0] }));
-        } else if (meta.choice == 1 && meta.second[31:30] != OUT) {
-            meta.other_rtt = look_other.execute(other_asked.get({ meta.leaf[5:0], meta.second[2:0] }));
-        }
-        if (meta.learns == 1 && meta.kicked == 0 && meta.moved == 0) {
+        if (meta.learns == 1 && meta.kicked == 0) {
             keep_load.execute(loaded.get({ meta.news_leaf[5:0], meta.drawn[2:0] }));
         }
         gain_over_other();
@@ -1262,8 +1189,6 @@ control Plb(inout headers_t hdr,
         // zero. The test of the rank makes p4c keep the field until here.
         if (meta.rank != 0 && meta.bad == 1 && meta.moved == 0 && meta.best[7:7] == 1 && meta.best[6:0] != meta.chosen[6:0]) {
             resubmit_packet();
-        } else if (meta.kicked == 1 && meta.is_best == 1 && meta.second[31:30] != OUT) {
-            resubmit_message();
         }
     }
 } // control Plb
@@ -2119,7 +2044,7 @@ control IngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t me
             });
         }
         if (ig_intr_md_for_dprsr.resubmit_type == 1) {
-            resubmit.emit<resubmitted_t>({ meta.second, 0 });
+            resubmit.emit();
         }
         packet.emit(hdr);
     }

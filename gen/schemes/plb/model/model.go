@@ -29,8 +29,7 @@ func init() {
 			"path_best.rank":   {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
 			"path_best.path":   {Draw: func(g *model.Drawer, _ int) int64 { return known + g.R.Int64N(int64(g.PathCells)) }},
 			"silence.slots":    {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(2 * Silent) }},
-			"path_second.rank": {Init: func(*model.Switch, int) int64 { return KickedOut }, Draw: drawRank},
-			"path_second.path": {Draw: func(g *model.Drawer, _ int) int64 { return known + g.R.Int64N(int64(g.PathCells)) }},
+			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
 		},
 		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Leave: leave, model.Rewrite: message, model.Depart: depart},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Routed: kickedOutOnTofino, model.Learn: learnOnTofino, model.Leave: leaveOnTofino,
@@ -211,8 +210,7 @@ func pathRank() model.Register {
 }
 
 func drawRank(g *model.Drawer, i int) int64 {
-	path, time := g.R.Int64N(int64(g.PathCells)), g.Duration(i)>>2&(1<<22-1)<<8
-	return model.Pick(g, time|path, time|path, 1<<30|g.UpTo(255)<<8|path, 2<<30|time|path, KickedOut)
+	return model.Pick(g, model.Mod32(g.Duration(i)<<6), model.Mod32(g.Duration(i)<<6), 1<<30|g.UpTo(255), 2<<30|model.Mod32(g.Duration(i)<<6), KickedOut)
 }
 
 // choose is Algorithm 2 for a packet at its source leaf.

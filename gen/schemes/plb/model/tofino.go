@@ -8,10 +8,9 @@ import (
 )
 
 // PLB on a Tofino (docs/tofino.md): the best path is updated with each measurement of
-// a path, and the best of the others with each of another one. A port from which no
-// packet leaves counts as paused, and a wait is compared with what egress last
-// reported. A packet that moves to another path is resubmitted, and so is a message
-// that the best path is kicked out.
+// a path, the second best is the fastest of the others in a window of time, a port
+// from which no packet leaves counts as paused, and a wait is compared with what
+// egress last reported. A packet that moves to another path is resubmitted.
 
 // A port counts as paused if packets have arrived for it in Silent slots of time, and
 // egress reported no departure.
@@ -23,59 +22,41 @@ const (
 // slot is the start of the slot of a time.
 func slot(now model.Time) int64 { return model.Mod32(now) &^ (Slot - 1) }
 
-// news updates the best path, or the best of the others, with a measurement of a path.
-// A path that becomes the best one is not among the others any more.
-func news(s *model.Switch, leaf int, path model.Path, rank uint32) {
-	if s.UpdateBest("path_best.rank", "path_best.path", leaf, path+known, rank) == path+known {
-		forget(s, "path_second", leaf, path)
-		return
+// othersWindow is a time in which all paths are measured: a probe interval for each
+// path, rounded up to a power of two.
+func othersWindow(s *model.Switch) uint32 {
+	window, interval := uint32(1), uint32(s.Parameter("plb.probe_interval"))
+	for window < interval*uint32(s.Paths) {
+		window *= 2
 	}
-	s.UpdateBest("path_second.rank", "path_second.path", leaf, path+known, rank)
+	return window
 }
 
-// forget clears a register of a best path if it has this one, which it reports.
-func forget(s *model.Switch, register string, leaf int, path model.Path) bool {
-	if s.Word(register+".path", leaf) != uint32(path)+known {
-		return false
-	}
-	s.SetWord(register+".rank", leaf, KickedOut)
-	s.SetWord(register+".path", leaf, 0)
-	return true
+// news updates the rank of a path and reports whether it is the best path.
+func news(s *model.Switch, leaf int64, path model.Path, rank int64) (best bool) {
+	s.SetWord("path_rank", s.PathCell(leaf, path), uint32(rank))
+	return s.UpdateBest("path_best.rank", "path_best.path", int(leaf)&(s.Leaves-1), path+known, uint32(rank)) == path+known
 }
-
-// measured reports whether a rank is of a path that was measured and not kicked out.
-func measured(rank uint32) bool { return rank>>30 != KickedOut>>30 }
 
 func hearOnTofino(s *model.Switch, p *model.Packet) {
 	switch {
 	case p.Reported == nil:
 	case p.Reported["kick"] == 1:
-		kickOut(s, p, p.Reported)
+		kickOut(s, p.Reported)
 	default: // a packet left the port
 		i := int(p.Reported["port"])*8 + p.Class
 		*s.Cell("silence.slots", i), *s.Cell("silence.last", i), *s.Cell("expected", i) = 0, slot(p.Now), p.Reported["expected"]
 	}
 }
 
-// kickOut makes a path inactive until there is an echo of it. If it was the best one,
-// the message is resubmitted to make the best of the others the best one.
-func kickOut(s *model.Switch, p *model.Packet, k model.Fields) {
-	path, leaf := model.Path(k["path"]), int(k["leaf"])&(s.Leaves-1)
-	if p.Resubmitted {
-		s.Note("second path is best")
-		next := p.Keep["next"]
-		news(s, leaf, model.Path(next&255), uint32(next))
-		return
-	}
+// kickOut makes a path inactive until there is an echo of it.
+func kickOut(s *model.Switch, k model.Fields) {
 	s.Note("path kicked out")
+	path, leaf := model.Path(k["path"]), int(k["leaf"])&(s.Leaves-1)
 	s.SetWord("path_rank", s.PathCell(k["leaf"], path), KickedOut)
-	if !forget(s, "path_best", leaf, path) {
-		forget(s, "path_second", leaf, path)
-		return
-	}
-	next := s.Word("path_second.rank", leaf)
-	if measured(next) && (p.Reported != nil || s.Config.Tables["Forward"][p.OutPort] != nil) {
-		p.Keep, p.Resubmit, p.Ends = map[string]int64{"next": int64(next)}, true, true
+	if s.Word("path_best.path", leaf) == uint32(path)+known { // the next free path that is measured
+		s.SetWord("path_best.rank", leaf, free)
+		s.SetWord("path_best.path", leaf, 0)
 	}
 }
 
@@ -83,7 +64,7 @@ func kickedOutOnTofino(s *model.Switch, p *model.Packet) {
 	switch {
 	case p.Local == nil:
 	case p.Hop == model.ToHost:
-		kickOut(s, p, p.Local)
+		kickOut(s, p.Local)
 		p.Ends = true
 	default:
 		p.Class = 7
@@ -100,23 +81,24 @@ func learnOnTofino(s *model.Switch, p *model.Packet) {
 	path := model.Path(h["echo_path"])
 	i, leaf := s.PathCell(h["src_leaf"], path), int(h["src_leaf"])&(s.Leaves-1)
 	rtt := model.Mod32(p.Now - h["echo"])
-	rank := uint32(rankOnTofino(s, Path{RTT: rtt, Util: h["echo_load"], Active: true}) | h["echo_path"])
-	*s.Cell("path_rtt", i), *s.Cell("other_rtt", i), *s.Cell("path_load", i) = rtt, rtt, h["echo_load"]
-	s.SetWord("path_rank", i, rank)
-	news(s, leaf, path, rank)
+	*s.Cell("path_rtt", i), *s.Cell("path_load", i) = rtt, h["echo_load"]
+	if !news(s, h["src_leaf"], path, rankOnTofino(s, Path{RTT: rtt, Util: h["echo_load"], Active: true})) {
+		other, window := s.Cell("other_rtt.rtt", leaf), s.Cell("other_rtt.window", leaf)
+		if now := int64(uint32(p.Now) / othersWindow(s)); *window != now || rtt < *other {
+			*other, *window = rtt, now
+		}
+	}
 }
 
-// rankOnTofino is rank with round-trip times in units of 4 ns, above eight bits for the
-// path.
+// rankOnTofino is rank with round-trip times in 1/64 ns.
 func rankOnTofino(s *model.Switch, p Path) int64 {
-	time := p.RTT >> 2 & (1<<22 - 1)
 	switch p.State(s.Setting("path_class", "rtt_low"), s.Setting("path_class", "full")) {
 	case NonCongested:
-		return time << 8
+		return model.Mod32(p.RTT << 6)
 	case Undetermined:
-		return 1<<30 | (255-p.Util)<<8
+		return 1<<30 | (255 - p.Util)
 	default:
-		return 2<<30 | time<<8
+		return model.Mod32(p.RTT<<6) | 2<<30
 	}
 }
 
@@ -125,7 +107,10 @@ func atSource(p *model.Packet) bool {
 	return p.Hop == model.ToChoice && p.Fabric == nil && p.Local == nil
 }
 
-const known = 128 // is added to the number of a best path
+const (
+	known = 128        // is added to the number of a best path
+	free  = 0x3fff0000 // a rank above those of free paths
+)
 
 // chooseOnTofino is Algorithm 2 for a packet. If all paths are kicked out, or the
 // packet's route does not have the best one, a new flow takes a random path and others
@@ -136,7 +121,7 @@ func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 	best := model.Path(s.Word("path_best.path", leaf)) - known
 	hasBest := 0 <= best && best < p.Paths
 	if !hasBest {
-		const worse = 256 // 4 ns
+		const worse = 1
 		s.SetWord("path_best.rank", leaf, uint32(min(int64(s.Word("path_best.rank", leaf))+worse, 1<<32-1)))
 	}
 	takenPath := best
@@ -151,10 +136,7 @@ func chooseOnTofino(s *model.Switch, p *model.Packet) model.Path {
 	i := s.PathCell(p.Leaf, path)
 	if atSource(p) {
 		if takes {
-			other, rtt := uint32(0), s.Word("path_rtt", i)
-			if second := s.Word("path_second.rank", leaf); measured(second) {
-				other = s.Word("other_rtt", s.PathCell(p.Leaf, model.Path(second&255)))
-			}
+			other, rtt := s.Word("other_rtt.rtt", leaf), s.Word("path_rtt", i)
 			s.SetWord("flow_tolerable", flow, other-min(other, rtt))
 		}
 		p.Keep["tolerable"] = *s.Cell("flow_tolerable", flow)
