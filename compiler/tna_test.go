@@ -139,6 +139,8 @@ func TestTofinoLimits(t *testing.T) {
 		{"a shift by a constant", "    apply { meta.x = meta.y << 3; }", "", ""},
 		{"a shift by a variable", "    apply {\n meta.x = meta.y << (bit<8>) meta.x; }", "tna-arithmetic: << by a variable", " meta.x = meta.y << (bit<8>) meta.x; }"},
 		{"three comparisons", tnaRegister + tnaAction("c", "if (v < meta.x || v == 1 || v == 9) { rv = 1; }") + "    apply { }", "tna-alu: c compares 3 times", ""},
+		{"an assignment that a condition replaces", tnaRegister + tnaAction("c", "v = meta.x; if (meta.y == 0) {\n v = 1; }") + "    apply { }", "tna-alu: c assigns to v a second time", " v = 1; } } };"},
+		{"an output that a condition replaces", tnaRegister + tnaAction("c", "rv = 0; if (v == 0) { rv = 1; }") + "    apply { }", "", ""},
 		{"three operands", tnaRegister + tnaAction("c", "if (v < meta.x) { v = meta.y; } else { v = hdr.h.a; }") + "    apply { }", "tna-alu: with c, the RegisterActions of r use 3 fields", ""},
 		{"three operands of two", tnaRegister + tnaAction("c", "v = meta.y; rv = hdr.h.a;") + "    apply { }", "tna-alu: with c, the RegisterActions of r use 3 fields", ""},
 		{"the larger of two", tnaRegister + tnaAction("c", "v = max(v, meta.y);") + "    apply { }", "", ""},

@@ -186,6 +186,9 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 			continue
 		}
 		c.ages(d, f.Body, own)
+		if len(f.Params) > 0 {
+			c.twice(d, f.Body, f.Params[0].Name.Name)
+		}
 		var see func(x syntax.Expr) bool
 		see = func(x syntax.Expr) bool {
 			if call, ok := x.(*syntax.CallExpr); ok {
@@ -219,6 +222,24 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 		c.rep.Errorf(last(operands), CodeALU,
 			"with %s, the RegisterActions of %s use %d fields, a stateful ALU has inputs for %d, whichever is executed: combine some before, or let them share a field",
 			d.Name.Name, r.ObjName(), len(operands), maxOperands)
+	}
+}
+
+// twice checks that a RegisterAction does not assign to its cell, or to a field of it,
+// what a later statement may assign again: p4c does not drop the first assignment.
+func (c *checker) twice(d *syntax.InstanceDecl, s *syntax.BlockStmt, cell string) {
+	always := make(map[string]bool)
+	for _, t := range s.Stmts {
+		syntax.WalkStmts(t, func(t syntax.Stmt) {
+			if a, ok := t.(*syntax.AssignStmt); ok && always[syntax.Text(a.X)] {
+				c.rep.Errorf(a.Pos(), CodeALU, "%s assigns to %s a second time, a stateful ALU computes a value once: put the first assignment into an else", d.Name.Name, syntax.Text(a.X))
+			}
+		})
+		if a, ok := t.(*syntax.AssignStmt); ok {
+			if r := root(a.X); r != nil && r.Name == cell {
+				always[syntax.Text(a.X)] = true
+			}
+		}
 	}
 }
 
