@@ -96,7 +96,7 @@ func where(o *result.Outcome) string {
 // like: the experiment, the metric, the two arms, text that the point has, and that at the
 // paper's scale if that is another one. With r it is the main number of a paper, and
 // what came of it. Small instead of a point at the paper's scale keeps the small one.
-var effectMark = regexp.MustCompile(`<!--([cr]) ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]*?)(?: \| ([^|>]*?))?-->.*?<!--/[cr]-->`)
+var effectMark = marks(`<!--([cr]) ([^>]+?) :: ([^>]+?) :: ([^>]+?) :: ([^>]+?) :: ([^>]*?)(?: :: ([^>]*?))?-->.*?<!--/[cr]-->`)
 
 // effect fills a mark of effectMark, with the outcome at the paper's scale if there is one.
 func (d *documents) effect(page string, old []byte) []byte {

@@ -26,15 +26,21 @@ var part = regexp.MustCompile(`(?s)<!-- (reference|results|schemes): ([^>]*) -->
 // mark matches a number in a sentence, with the claim whose effect it is: the outcome,
 // the text of the claim, its point, and whether the sentence says that there is less or
 // more.
-var mark = regexp.MustCompile(`<!--n ([^|>]+) \| ([^|>]+) \| ([^|>]*?) ?\| (less|more)-->\d+<!--/n-->`)
+var mark = marks(`<!--n ([^>]+?) :: ([^>]+?) :: ([^>]*?) ?:: (less|more)-->\d+<!--/n-->`)
 
 // valueMark matches the mean of a metric of an arm in a sentence: the outcome, the arm,
 // the metric, and the point.
-var valueMark = regexp.MustCompile(`<!--v ([^|>]+) \| ([^|>]+) \| ([^|>]+) \| ([^|>]*?)-->[0-9.]+<!--/v-->`)
+var valueMark = marks(`<!--v ([^>]+?) :: ([^>]+?) :: ([^>]+?) :: ([^>]*?)-->[0-9.]+<!--/v-->`)
 
 // intervalMark matches the effect of a claim with its interval in a sentence or a table:
 // the outcome, the text of the claim, and its point.
-var intervalMark = regexp.MustCompile(`<!--i ([^|>]+) \| ([^|>]+) \| ([^|>]*?)-->[^<]*<!--/i-->`)
+var intervalMark = marks(`<!--i ([^>]+?) :: ([^>]+?) :: ([^>]*?)-->[^<]*<!--/i-->`)
+
+// marks compiles a pattern of marks. Their parts are separated by " | ", or by " :: " in
+// the rows of tables, where a bar would end the cell.
+func marks(pattern string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(pattern, "::", `(?:\||::)`))
+}
 
 // anyMark matches the beginning of a mark, also of one that is not understood.
 var anyMark = regexp.MustCompile(`<!--n `)
