@@ -382,7 +382,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		{Fault{Down: true}, "names either a link or a node"},
 		{Fault{Node: "l3", Loss: 0.1}, `no switch is called "l3"`},
 		{Fault{Node: "l1", Down: true}, "a node loses frames"},
-		{Fault{Node: "l1", Loss: 0.1, Pairs: []string{"h1"}}, `pair "h1": want two hosts`},
+		{Fault{Node: "l1", Loss: 0.1, Pairs: []string{"h1"}}, `pair "h1": write two hosts`},
 		{Fault{Link: "l1-s1", Loss: 2}, "a probability is from 0 to 1"},
 		{Fault{Link: "l1-s1", Loss: 1, From: 5, Until: 5}, "lasts from 5ps until 5ps"},
 	} {

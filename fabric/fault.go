@@ -147,7 +147,7 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 	}
 	for _, pair := range ft.Pairs {
 		if src, dst := t.Pair(pair); src == nil || src.Kind != topo.Host || dst.Kind != topo.Host {
-			return "pairs", fmt.Errorf("pair %q: want two hosts, as in \"h1-h9\"", pair)
+			return "pairs", fmt.Errorf("pair %q: write two hosts, as in \"h1-h9\"", pair)
 		}
 	}
 	return "", nil
@@ -292,7 +292,7 @@ func findLinks(t *topo.Topology, name string) ([]int, error) {
 				return nil, fmt.Errorf("link %q: no node is called %q%s", name, node, diag.DidYouMean(node, append(nodeNames(t, topo.Switch), nodeNames(t, topo.Host)...)))
 			}
 		}
-		return nil, fmt.Errorf("link %q: want two nodes, as in \"l1-s1\", or a port, as in \"l1:5\"", name)
+		return nil, fmt.Errorf("link %q: write two nodes, as in \"l1-s1\", or a port, as in \"l1:5\"", name)
 	}
 	var links []int
 	for _, p := range a.Ports {

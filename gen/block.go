@@ -172,7 +172,7 @@ type step struct {
 func (n *need) UnmarshalText(text []byte) error {
 	words, err := n.cut(strings.Fields(string(text)))
 	if err != nil || len(words) != 1 {
-		return fmt.Errorf("%q: want a need as in hash, base.leaf or \"x if y\"", text)
+		return fmt.Errorf("%q: write a need as in hash, base.leaf or \"x if y\"", text)
 	}
 	n.name = words[0]
 	return nil
@@ -185,7 +185,7 @@ func (s *step) UnmarshalText(text []byte) error {
 		words = words[:2]
 	}
 	if err != nil || len(words) != 2 {
-		return fmt.Errorf("%q: want a stage and a control, as in \"choose Nearest\" or \"depart Red if x\"", text)
+		return fmt.Errorf("%q: write a stage and a control, as in \"choose Nearest\" or \"depart Red if x\"", text)
 	}
 	s.stage, s.control = words[0], words[1]
 	return nil
@@ -197,7 +197,7 @@ func (c *condition) cut(words []string) ([]string, error) {
 	case i < 0:
 		return words, nil
 	case len(words) != i+2:
-		return nil, fmt.Errorf("want one name after %s", words[i])
+		return nil, fmt.Errorf("write one name after %s", words[i])
 	}
 	c.unless, c.name = words[i] == "unless", words[i+1]
 	return words[:i], nil
@@ -371,10 +371,10 @@ func (c *catalogue) check(b *block, list *diag.List) {
 		}
 	}
 	if !identifier.MatchString(b.Name) {
-		list.Errorf(b.pos("name"), yamlfile.CodeInvalid, "name is %q, want lower-case letters, digits and _", b.Name)
+		list.Errorf(b.pos("name"), yamlfile.CodeInvalid, "name is %q: use lower-case letters, digits and _", b.Name)
 	}
 	if len(b.Pick) > 1 {
-		list.Errorf(b.pos("pick"), yamlfile.CodeInvalid, "pick: want one key of a profile, and its value")
+		list.Errorf(b.pos("pick"), yamlfile.CodeInvalid, "pick: write one key of a profile, and its value")
 	}
 	all := append(slices.Clone(b.Needs), append(slices.Clone(b.V1Model.Needs), b.TNA.Needs...)...)
 	for _, n := range all {
@@ -389,10 +389,10 @@ func (c *catalogue) check(b *block, list *diag.List) {
 			needed(at+".with", p.With)
 		}
 		if !identifier.MatchString(p.Name) || token.IsKeyword(p.Name) {
-			list.Errorf(b.pos(at+".name"), yamlfile.CodeInvalid, "a parameter cannot be called %q: want lower-case letters, digits and _, and not a word of formulas", p.Name)
+			list.Errorf(b.pos(at+".name"), yamlfile.CodeInvalid, "a parameter cannot be called %q: use lower-case letters, digits and _, and not a word of formulas", p.Name)
 		}
 		if !slices.Contains(units, p.Unit) {
-			list.Errorf(b.pos(at+".unit"), yamlfile.CodeInvalid, "unit of %s is %q, want one of %s", p.Name, p.Unit, strings.Join(units, ", "))
+			list.Errorf(b.pos(at+".unit"), yamlfile.CodeInvalid, "unit of %s is %q: use one of %s", p.Name, p.Unit, strings.Join(units, ", "))
 		}
 		if full := b.Name + "." + p.Name; !c.anyText(full) {
 			list.Errorf(b.pos(at), yamlfile.CodeInvalid, "no template and no formula uses the parameter %s: a table takes it by @value(\"%s\")", full, full)

@@ -41,15 +41,15 @@ func TestErrorsInASchemesFolder(t *testing.T) {
 		{"block.yaml", "needs: [flowlet]", "needs: [flowlets]", "dir/mine/block.yaml:12", `no block is called "flowlets" (did you mean "flowlet"?)`},
 		{"block.yaml", "needs: [flowlet]", "needs: [base.leef]", "dir/mine/block.yaml:12", `block base has no option "leef" (did you mean "leaf"?)`},
 		{"block.yaml", "choose Mine", "chose Mine", "dir/mine/block.yaml:26", `no stage is called "chose" (did you mean "choose"?)`},
-		{"block.yaml", "choose Mine", "Mine", "dir/mine/block.yaml:26", "want a stage and a control"},
+		{"block.yaml", "choose Mine", "Mine", "dir/mine/block.yaml:26", "write a stage and a control"},
 		{"block.yaml", "choose Mine", "choose Other", "dir/mine/block.yaml:26", "v1model.ingress: no template has a control Other"},
 		{"common.p4.tmpl", "mine.gap", "100", "dir/mine/block.yaml:17", "no template and no formula uses the parameter mine.gap"},
-		{"block.yaml", "unit: ns", "unit: hours", "dir/mine/block.yaml:18", `unit of gap is "hours", want one of bytes, ns`},
+		{"block.yaml", "unit: ns", "unit: hours", "dir/mine/block.yaml:18", `unit of gap is "hours": use one of bytes, ns`},
 		{"block.yaml", `"100_000"`, `"100_000 +"`, "dir/mine/block.yaml:19", "is not a formula"},
 		{"block.yaml", `"100_000"`, `"dilay"`, "dir/mine/block.yaml:19", `unknown name dilay (did you mean "delay"?)`},
 		{"block.yaml", "name: gap", "name: switch", "dir/mine/block.yaml:17", "a word of formulas"},
 		{"block.yaml", "needs: [flowlet]", "neads: [flowlet]", "dir/mine/block.yaml:12", `unknown key "neads" (did you mean "needs"?)`},
-		{"block.yaml", "pick: {base: mine}", "pick: {base: mine, rlb: x}", "dir/mine/block.yaml:7", "want one key of a profile"},
+		{"block.yaml", "pick: {base: mine}", "pick: {base: mine, rlb: x}", "dir/mine/block.yaml:7", "write one key of a profile"},
 		{"v1model.p4.tmpl", `{{define "ingress"}}`, `{{define "ingres"}}`, "dir/mine/v1model.p4.tmpl", `no block has a hook for section "ingres" (did you mean "ingress"?)`},
 	} {
 		catalogue := loaded().clone()

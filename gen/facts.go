@@ -162,7 +162,7 @@ func (g *generator) facts(text string) (*facts, error) {
 func (f *facts) annotated(text string) error {
 	rest := factTable.ReplaceAllString(factRegister.ReplaceAllString(text, ""), "")
 	if m := factBare.FindStringSubmatch(rest); m != nil {
-		return fmt.Errorf(`%s lacks annotations, so that the manifest would not have it: want @name(".%s") @index("port") @unit("bytes") before a register, or @name(".%[2]s") @kind("settings") before a table, and @brief("...") on the next line`, m[1], m[2])
+		return fmt.Errorf(`%s lacks annotations, so that the manifest would not have it: write @name(".%s") @index("port") @unit("bytes") before a register, or @name(".%[2]s") @kind("settings") before a table, and @brief("...") on the next line`, m[1], m[2])
 	}
 	for _, t := range f.tables {
 		err := oneOf("kind", t.Kind, manifest.Kinds)

@@ -55,7 +55,7 @@ func (g *generator) pipe(name string) (pipe, error) {
 	case "tna egress":
 		return g.tnaEgress(), nil
 	}
-	return pipe{}, fmt.Errorf("%s has no pipe %q: want ingress or egress", g.target, name)
+	return pipe{}, fmt.Errorf("%s has no pipe %q: use ingress or egress", g.target, name)
 }
 
 // ingress returns the ingress control on v1model.

@@ -159,7 +159,7 @@ func (p *Profile) list(check func(errorf func(path, format string, args ...any))
 // check reports invalid values, each with the path of its key.
 func (p *Profile) check(errorf func(path, format string, args ...any)) {
 	if !nameOK(p.Name) {
-		errorf("name", "name is %q, want lower-case letters, digits and hyphens", p.Name)
+		errorf("name", "name is %q: use lower-case letters, digits and hyphens", p.Name)
 	}
 	if p.Summary == "" {
 		p.Summary = "no summary given"
@@ -181,7 +181,7 @@ func (p *Profile) check(errorf func(path, format string, args ...any)) {
 			if !slices.Contains(values, c.otherwise) {
 				values = append([]string{c.otherwise}, values...)
 			}
-			errorf(key, "%s is %q%s, want one of %s", key, value, diag.DidYouMean(value, values), strings.Join(values, ", "))
+			errorf(key, "%s is %q%s: use one of %s", key, value, diag.DidYouMean(value, values), strings.Join(values, ", "))
 		}
 	}
 	bad := yamlfile.OutOfLimits(&p.Sizes)
@@ -340,13 +340,13 @@ func parseValue(text, unit string) (float64, error) {
 	case "fraction":
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1) {
-			return 0, fmt.Errorf("%q: want a fraction from 0 to 1", text)
+			return 0, fmt.Errorf("%q: write a fraction from 0 to 1", text)
 		}
 		return v, nil
 	default: // a count
 		v, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return 0, fmt.Errorf("%q: want a whole number of at least 0", text)
+			return 0, fmt.Errorf("%q: write a whole number of at least 0", text)
 		}
 		return float64(v), nil
 	}

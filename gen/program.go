@@ -27,7 +27,7 @@ var Targets = []string{"v1model", "tna"}
 // Generate generates the program of a profile for a target.
 func Generate(p *Profile, target string) (*Program, error) {
 	if !slices.Contains(Targets, target) {
-		return nil, fmt.Errorf("target %q%s: want one of %s", target, diag.DidYouMean(target, Targets), strings.Join(Targets, ", "))
+		return nil, fmt.Errorf("target %q%s: use one of %s", target, diag.DidYouMean(target, Targets), strings.Join(Targets, ", "))
 	}
 	if err := p.Check(); err != nil {
 		return nil, err

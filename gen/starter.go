@@ -17,7 +17,7 @@ var starter embed.FS
 // comments. Their names begin with the name of the scheme.
 func Starter(name string) ([]File, error) {
 	if !identifier.MatchString(name) {
-		return nil, fmt.Errorf("a scheme cannot be called %q: want lower-case letters, digits and _, a letter first", name)
+		return nil, fmt.Errorf("a scheme cannot be called %q: use lower-case letters, digits and _, a letter first", name)
 	}
 	if b := loaded().blocks[name]; b != nil {
 		return nil, fmt.Errorf("a block is called %s already, in %s", name, b.dir)

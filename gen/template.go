@@ -527,7 +527,7 @@ func (g *generator) value(formula manifest.Expr, more ...any) (int, error) {
 		name, ok := more[i].(string)
 		n, isInt := more[i+1].(int)
 		if !ok || !isInt {
-			return 0, fmt.Errorf("value %q: want, after the formula, pairs of a name and a whole number", formula)
+			return 0, fmt.Errorf("value %q: write, after the formula, pairs of a name and a whole number", formula)
 		}
 		values[name] = float64(n)
 	}

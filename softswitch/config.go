@@ -236,12 +236,12 @@ func (u Units) check() error {
 	switch u.Time {
 	case "", "us", "ns":
 	default:
-		return fmt.Errorf("unit of time %q: want us or ns", u.Time)
+		return fmt.Errorf("unit of time %q: must be us or ns", u.Time)
 	}
 	switch u.Depth {
 	case "", "packets", "cells80", "bytes":
 	default:
-		return fmt.Errorf("unit of queue depth %q: want packets, cells80 or bytes", u.Depth)
+		return fmt.Errorf("unit of queue depth %q: must be packets, cells80 or bytes", u.Depth)
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func (c *Config) check() error {
 		case p.Number == c.CPUPort && i < len(c.Ports):
 			return fmt.Errorf("switch %s: port %d is the CPU port", c.Name, p.Number)
 		case slices.Min(p.Weights[:]) < 0 || slices.Max(p.Weights[:]) > maxWeight:
-			return fmt.Errorf("switch %s: port %d: weights %v: want 0 to %d", c.Name, p.Number, p.Weights, maxWeight)
+			return fmt.Errorf("switch %s: port %d: weights %v: must be 0 to %d", c.Name, p.Number, p.Weights, maxWeight)
 		}
 		seen[p.Number] = true
 	}

@@ -161,17 +161,17 @@ func TestMistakesInScriptsAreExplained(t *testing.T) {
 		"packet x 00":                  `"x" is not the number of a port`,
 		"packet 1 0":                   "ends in the middle of a byte",
 		"packet 1 0G":                  "is not a hexadecimal digit of a packet",
-		"add t":                        "want: add TABLE",
+		"add t":                        "expected add TABLE",
 		"add t k: a()":                 "key k has no value",
 		"add t x:1 a(b)":               `argument "b" is not of the form NAME:VALUE`,
-		"setdefault t":                 "want: setdefault TABLE ACTION(ARGUMENTS)",
-		"check_counter c":              "want: check_counter NAME(INDEX)",
+		"setdefault t":                 "expected setdefault TABLE ACTION(ARGUMENTS)",
+		"check_counter c":              "expected check_counter NAME(INDEX)",
 		"check_counter c(0) x == 1":    "a counter counts packets or bytes",
 		"check_counter c(0) bytes ~ 1": "unknown comparison",
 		"remove t":                     "remove all",
 		"mirroring_add":                "wants numbers",
 		"mirroring_add a b":            `"a" is not a number`,
-		"register_write r 1":           "wants a name and 2 numbers",
+		"register_write r 1":           "needs a name and 2 numbers",
 	} {
 		_, err := stf.Parse("test.stf", []byte(script))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -182,7 +182,7 @@ func TestMistakesInScriptsAreExplained(t *testing.T) {
 		"add tabel h.a:1 drop()":  "unknown name tabel",
 		"register_write r 0 1":    "unknown name r",
 		"counter_write c 0 1 1":   "unknown name c",
-		"mirroring_add 1":         "mirroring_add wants 2 numbers",
+		"mirroring_add 1":         "mirroring_add needs 2 numbers",
 		"mc_node_associate 1 0":   "no node 0: 0 were created",
 		"meter_set_rates m 0 1:1": "unknown name m",
 	} {

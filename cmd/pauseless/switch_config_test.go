@@ -77,7 +77,7 @@ pfc: {lossless: [3, 4], thresholds: {xoff: 50KB}WATCHDOG}
 		", watchdog: {action: dorp}":   `no action is called "dorp" (did you mean "drop"?)`,
 		", watchdog: {classes: [8]}":   "class 8, expected 0 to 7",
 		", watchdog: {classes: [1]}":   "only 00011000 are lossless",
-		", watchdog: {detection: -1s}": "want a number and one of s",
+		", watchdog: {detection: -1s}": "write a number and one of s",
 	} {
 		cfg, err := read(strings.NewReplacer(" PORT", "", "WATCHDOG", text).Replace(head))
 		if err == nil {

@@ -34,7 +34,7 @@ step by step then, with the same results.`,
   pauseless trace mine.yaml -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "want one scenario file")
+				return usageErrorf(cmd, "name one scenario file")
 			}
 			return nil
 		},

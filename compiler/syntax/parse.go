@@ -114,7 +114,7 @@ func (p *parser) got(k Kind) bool {
 func (p *parser) want(k Kind, context string) source.Pos {
 	pos := p.tok.Pos
 	if !p.got(k) {
-		p.fail("want %q %s, have %s", k.String(), context, p.tok.describe())
+		p.fail("expected %q %s, found %s", k.String(), context, p.tok.describe())
 	}
 	return pos
 }
@@ -297,7 +297,7 @@ func (p *parser) isTypeName(t *Token) bool { return t.Kind.isName() && p.names[t
 // name parses a name.
 func (p *parser) name(what string) *Ident {
 	if !p.tok.Kind.isName() {
-		p.fail("want the name of %s, have %s", what, p.tok.describe())
+		p.fail("expected the name of %s, found %s", what, p.tok.describe())
 	}
 	id := &Ident{node{p.tok.Pos, p.tok.End}, p.tok.Text}
 	p.next()
@@ -314,7 +314,7 @@ func (p *parser) list(end Kind, element func()) {
 		}
 	}
 	if p.tok.Kind != end {
-		p.fail("want \",\" or %q, have %s", end.String(), p.tok.describe())
+		p.fail("expected \",\" or %q, found %s", end.String(), p.tok.describe())
 	}
 }
 
@@ -337,7 +337,7 @@ func (p *parser) annotation() *Annotation {
 	a := &Annotation{node: node{start: p.tok.Pos}}
 	p.next()
 	if !p.tok.Kind.isName() && !p.tok.Kind.IsKeyword() {
-		p.fail("want the name of an annotation, have %s", p.tok.describe())
+		p.fail("expected the name of an annotation, found %s", p.tok.describe())
 	}
 	a.Name = p.tok.Text
 	p.next()

@@ -67,7 +67,7 @@ func (p *parser) identBlock(d *decl, start source.Pos, annots []*Annotation, wha
 // functionOrInstance parses a function or an instance. Both begin with a type.
 func (p *parser) functionOrInstance(start source.Pos, annots []*Annotation) Decl {
 	if !p.tok.Kind.isTypeStart() && !p.tok.Kind.isName() && p.tok.Kind != Dot {
-		p.fail("want a declaration, have %s", p.tok.describe())
+		p.fail("expected a declaration, found %s", p.tok.describe())
 	}
 	typeStart := p.tok.Pos
 	t := p.typeRef()
@@ -76,7 +76,7 @@ func (p *parser) functionOrInstance(start source.Pos, annots []*Annotation) Decl
 	}
 	f := p.prototype(t)
 	if p.tok.Kind != LBrace {
-		p.fail("want the body of function %s, have %s", f.Name.Name, p.tok.describe())
+		p.fail("expected the body of function %s, found %s", f.Name.Name, p.tok.describe())
 	}
 	mark := len(p.undo)
 	p.declareParams(f.TypeParams, f.Params)
@@ -334,7 +334,7 @@ func (p *parser) localDecl(start source.Pos, annots []*Annotation) Decl {
 		return p.constDecl(start, annots)
 	}
 	if !p.tok.Kind.isTypeStart() && !p.tok.Kind.isName() && p.tok.Kind != Dot {
-		p.fail("want a declaration, have %s", p.tok.describe())
+		p.fail("expected a declaration, found %s", p.tok.describe())
 	}
 	typeStart := p.tok.Pos
 	t := p.typeRef()

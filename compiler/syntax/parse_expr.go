@@ -198,7 +198,7 @@ func (p *parser) primary() Expr {
 		n := &NameExpr{}
 		n.Global = p.got(Dot)
 		if !p.tok.Kind.isName() {
-			p.fail("want a name, have %s", p.tok.describe())
+			p.fail("expected a name, found %s", p.tok.describe())
 		}
 		n.Name = p.tok.Text
 		p.next()
@@ -212,7 +212,7 @@ func (p *parser) primary() Expr {
 		}
 		return t
 	}
-	p.fail("want an expression, have %s", p.tok.describe())
+	p.fail("expected an expression, found %s", p.tok.describe())
 	return nil
 }
 

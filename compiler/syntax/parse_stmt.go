@@ -122,7 +122,7 @@ func (p *parser) simple() Stmt {
 		return p.declStmt(start, d)
 	}
 	if !p.tok.Kind.isName() && p.tok.Kind != Dot && p.tok.Kind != This && p.tok.Kind != LParen && !p.tok.Kind.isTypeStart() {
-		p.fail("want a statement, have %s", p.tok.describe())
+		p.fail("expected a statement, found %s", p.tok.describe())
 	}
 	x := p.lvalue()
 	if k := p.tok.Kind; Assign <= k && k <= XorAssign {
@@ -134,7 +134,7 @@ func (p *parser) simple() Stmt {
 	}
 	c, ok := x.(*CallExpr)
 	if !ok {
-		p.fail("want an assignment or a call, have %s", p.tok.describe())
+		p.fail("expected an assignment or a call, found %s", p.tok.describe())
 	}
 	if p.tok.Kind.isName() { // T(…) name
 		p.failAt(start, CodeSyntax, "an instance is declared outside of blocks, before apply or the states")

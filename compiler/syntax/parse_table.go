@@ -112,7 +112,7 @@ func (p *parser) entry() *Entry {
 		p.next()
 		p.next()
 		if p.tok.Kind != Integer && p.tok.Kind != LParen {
-			p.fail("want a priority, which is a number or an expression in parentheses, have %s", p.tok.describe())
+			p.fail("expected a priority, which is a number or an expression in parentheses, found %s", p.tok.describe())
 		}
 		paren := p.got(LParen)
 		if paren {

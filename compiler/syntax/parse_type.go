@@ -95,7 +95,7 @@ func (p *parser) namedType() TypeExpr {
 	t.start = p.tok.Pos
 	t.Global = p.got(Dot)
 	if !p.tok.Kind.isName() {
-		p.fail("want a type, have %s", p.tok.describe())
+		p.fail("expected a type, found %s", p.tok.describe())
 	}
 	t.Name = p.tok.Text
 	p.next()
@@ -137,7 +137,7 @@ func (p *parser) typeParams() []*Ident {
 		list = append(list, id)
 	})
 	if len(list) == 0 {
-		p.fail("want the name of a type parameter")
+		p.fail("expected the name of a type parameter")
 	}
 	p.next()
 	return list

@@ -30,7 +30,7 @@
 #line x /* ERROR directive "#line needs a line number" */
 #includ /* WARN directive "unknown directive #includ: the line is ignored (did you mean "include"?)" */ "x"
 #frobnicate /* WARN directive "unknown directive #frobnicate: the line is ignored" */
-const int a = # /* ERROR syntax "want an expression, have "#"" */ 1;
+const int a = # /* ERROR syntax "expected an expression, found "#"" */ 1;
 ---
 // Name: open conditional
 # /* ERROR directive "#if without #endif" */if 1
@@ -67,9 +67,9 @@ const int b = F /* ERROR macro "macro F takes 2 arguments, not 3" */(1, 2, 3);
 #define G /* WARN macro "macro G is defined again with another meaning" */ 2
 #define G 2
 #define H(x) x ## +
-const int c = H(1); /* ERROR syntax "want an expression, have ";"" */
+const int c = H(1); /* ERROR syntax "expected an expression, found ";"" */
 const int d = F /* ERROR macro "the call of macro F is not closed" */(1
-/* ERROR-AT-END syntax "want ";" after the constant, have end of file" */---
+/* ERROR-AT-END syntax "expected ";" after the constant, found end of file" */---
 // Name: messages
 # /* ERROR user-error "#error this cannot be" */error this cannot be
 # /* WARN user-warning "#warning this should not be" */warning this should not be

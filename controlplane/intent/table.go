@@ -44,7 +44,7 @@ func (b *builder) portsOf(table, which string) []int {
 	case "fabric_ports":
 		return b.fabricPorts()
 	}
-	b.fail(fmt.Errorf("table %s: the manifest asks for entries of %q; want all_ports, fabric_ports, leaf or switch", table, which))
+	b.fail(fmt.Errorf("table %s: the manifest asks for entries of %q; it must name all_ports, fabric_ports, leaf or switch", table, which))
 	return nil
 }
 

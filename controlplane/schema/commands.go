@@ -178,7 +178,7 @@ func (c *cli) key(t *Table, words []string, n int) (e Entry, rest []string, err 
 	e.Table = t.Full
 	at := slices.Index(words, "=>")
 	if at < 0 {
-		return e, nil, errors.New("want => between the key and the arguments of the action")
+		return e, nil, errors.New("expected => between the key and the arguments of the action")
 	}
 	keys, rest := words[:at], words[at+1:]
 	if len(keys) != len(t.Fields) {
@@ -192,7 +192,7 @@ func (c *cli) key(t *Table, words []string, n int) (e Entry, rest []string, err 
 	}
 	if t.NeedsPriority() {
 		if len(rest) != n+1 {
-			return e, nil, fmt.Errorf("table %s has ternary, range or optional fields: want %d arguments and a priority after =>, not %d words", t.Name, n, len(rest))
+			return e, nil, fmt.Errorf("table %s has ternary, range or optional fields: expected %d arguments and a priority after =>, not %d words", t.Name, n, len(rest))
 		}
 		p, err := strconv.ParseUint(rest[n], 0, 30)
 		if err != nil {
@@ -253,7 +253,7 @@ func (c *cli) indirect(args []string, what string) error {
 		return err
 	}
 	if len(rest) != 1 {
-		return fmt.Errorf("want one handle of a %s after =>", what)
+		return fmt.Errorf("expected one handle of a %s after =>", what)
 	}
 	n, err := number("handle", rest[0])
 	if err != nil {
@@ -489,7 +489,7 @@ func rates(texts []string) (string, error) {
 // rateNumbers returns rates a second and bursts: of the committed and of the peak rate.
 func rateNumbers(texts []string) (n [4]int64, err error) {
 	if len(texts) != 2 {
-		return n, errors.New("want two rates, as in 0.5:10 1:20: units a microsecond, and the burst")
+		return n, errors.New("expected two rates, as in 0.5:10 1:20: units a microsecond, and the burst")
 	}
 	for i, text := range texts {
 		rate, burst, ok := strings.Cut(text, ":")

@@ -76,7 +76,7 @@ func TestErrorsInEntries(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"table_add Forwrd forward 10.0.1.0/24 => 3", `e.txt:1: no table is called "Forwrd" (did you mean "Forward"?)`},
 		{"\ntable_add Forward forwrd 10.0.1.0/24 => 3", `e.txt:`},
-		{"table_add Forward forward 10.0.1.0/24 3", "want => between"},
+		{"table_add Forward forward 10.0.1.0/24 3", "expected => between"},
 		{"table_add Forward forward 10.0.1.0/24 => 3 4", "action forward takes 1 arguments (port), not 2"},
 		{"table_add Forward forward 10.0.1.0/24 1 => 3", "table Forward has 1 fields (hdr.ipv4.dst), and the key has 2"},
 		{"table_add Forward forward 10.0.1.0/24 => x", `"x"`},

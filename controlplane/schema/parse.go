@@ -182,7 +182,7 @@ func (p *parser) tableAction(t *Table) (*p4v1.TableAction, error) {
 		}
 		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}, nil
 	}
-	return nil, p.errorf("table %s takes its actions from %s: want member N, group N or {ACTION(…) weight 1, …}, not %s", t.Name, t.Profile.Name, p.found())
+	return nil, p.errorf("table %s takes its actions from %s: expected member N, group N or {ACTION(…) weight 1, …}, not %s", t.Name, t.Profile.Name, p.found())
 }
 
 func (p *parser) weight() (int32, error) {
@@ -533,7 +533,7 @@ func (p *parser) counter() (*p4v1.Entity, error) {
 			case p.accept("bytes"):
 				e.Data.ByteCount = int64(n)
 			default:
-				return nil, p.errorf("want packets or bytes, not %s", p.found())
+				return nil, p.errorf("expected packets or bytes, not %s", p.found())
 			}
 		}
 	}
@@ -614,7 +614,7 @@ func (p *parser) digest() (*p4v1.Entity, error) {
 				}
 				c.MaxListSize = int32(n)
 			default:
-				return nil, p.errorf("want timeout, list or ack, not %s", p.found())
+				return nil, p.errorf("expected timeout, list or ack, not %s", p.found())
 			}
 		}
 		e.Config = c

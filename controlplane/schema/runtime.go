@@ -53,7 +53,7 @@ func (s *Schema) ParseRuntime(name string, data []byte) ([]*p4v1.Entity, error) 
 		return nil, err
 	}
 	if in.Target != "" && in.Target != "bmv2" {
-		f.Errorf("target", "target is %q, want bmv2", in.Target)
+		f.Errorf("target", "target is %q, expected bmv2", in.Target)
 	}
 	var out []*p4v1.Entity
 	add := func(key string, i int, line string, err error) {

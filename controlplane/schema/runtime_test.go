@@ -57,7 +57,7 @@ func TestErrorsInRuntimeJSON(t *testing.T) {
 		{`"meta.vlan": 7`, `"meta.vlan": 7.5`, `"7.5" is neither an IP nor a MAC address`},
 		{`"port": 511`, `"prot": 511`, `no parameter "prot" (did you mean "port"?)`},
 		{`"priority": 10`, `"prio": 10`, `unknown key "prio"`},
-		{`"bmv2"`, `"tofino"`, `2:12: target is "tofino", want bmv2`},
+		{`"bmv2"`, `"tofino"`, `2:12: target is "tofino", expected bmv2`},
 	} {
 		if strings.Count(runtimeJSON, c.old) != 1 {
 			t.Errorf("%q is not once in the text", c.old)

@@ -110,7 +110,7 @@ func (s *scanner) expect(text string) error {
 	if s.accept(text) {
 		return nil
 	}
-	return s.errorf("want %q, not %s", text, s.found())
+	return s.errorf("expected %q, not %s", text, s.found())
 }
 
 func (s *scanner) found() string {
@@ -124,7 +124,7 @@ func (s *scanner) found() string {
 func (s *scanner) word(what string) (string, error) {
 	t := s.peek(0)
 	if !s.more() || !t.quoted && (t.text == "->" || len(t.text) == 1 && strings.Contains(punctuation, t.text)) {
-		return "", s.errorf("want %s, not %s", what, s.found())
+		return "", s.errorf("expected %s, not %s", what, s.found())
 	}
 	s.next++
 	return t.text, nil

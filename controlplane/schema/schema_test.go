@@ -104,7 +104,7 @@ func TestValuesAreReadInAnyNotation(t *testing.T) {
 func TestMistakesAreNamed(t *testing.T) {
 	s := program(t)
 	for in, want := range map[string]string{
-		"":                                     "want the name of a table",
+		"":                                     "expected the name of a table",
 		"Forwrd dst=1 -> drop()":               `no table is called "Forwrd" (did you mean "Forward"?)`,
 		"Forward dts=1 -> drop()":              `table Forward has no match field "dts"; it has: hdr.ipv4.dst`,
 		"Forward dst=1 -> dorp()":              `table Forward has no action "dorp" (did you mean "drop"?)`,
@@ -128,15 +128,15 @@ func TestMistakesAreNamed(t *testing.T) {
 		"acl dport=2 -> drop":                  "need a priority above 0",
 		"acl proto=1/2 prio 1 -> drop":         "matched optional, which has no prefixes",
 		"fixed kind=1 -> drop":                 "table fixed is constant",
-		"paths leaf=1 -> 7":                    "want member N, group N or",
+		"paths leaf=1 -> 7":                    "expected member N, group N or",
 		"multicast x -> 1":                     `"x" is not a number`,
 		"clone 1 -> a":                         `"a" is not a port`,
 		"register Readqlen[8] = 1":             "Readqlen has 8 cells, numbered from 0; there is no Readqlen[8]",
 		"register Readqlen[0] = 0x80000":       "needs 20 bits, the field has 19",
 		"register Pair[0] = 1":                 "not a single number",
-		"meter police[0] = cir 1":              `want "burst", not the end of the line`,
-		"group spread 2 -> 7 watch":            "want port to watch, not the end of the line",
-		"multicast 1 -> 1 backup":              "want a port, not the end of the line",
+		"meter police[0] = cir 1":              `expected "burst", not the end of the line`,
+		"group spread 2 -> 7 watch":            "expected port to watch, not the end of the line",
+		"multicast 1 -> 1 backup":              "expected a port, not the end of the line",
 		"multicast 1 -> 1 backup x":            `"x" is not a port or PORT/INSTANCE`,
 		"digest alert_t timeout 5":             "is not a time such as 10ms",
 		`Forward dst="1 -> drop`:               "column 13: string is not closed",

@@ -88,9 +88,9 @@ func (c *Hermes) check() (path string, err error) {
 	switch {
 	case !c.On:
 	case c.RTTLow <= 0 || c.RTTHigh < c.RTTLow || c.RTTGap < 0 || c.Probe < 0 || c.Penalty <= 0:
-		return "hermes", fmt.Errorf("wants 0 < rtt_low ≤ rtt_high, a penalty, and no negative times")
+		return "hermes", fmt.Errorf("needs 0 < rtt_low ≤ rtt_high, a penalty, and no negative times")
 	case c.ECN < 0 || c.ECN > 1 || c.ECNGap < 0 || c.Slow < 0 || c.Repeats <= 0:
-		return "hermes", fmt.Errorf("wants 0 ≤ ecn ≤ 1, repeats above 0, and no negative shares")
+		return "hermes", fmt.Errorf("needs 0 ≤ ecn ≤ 1, repeats above 0, and no negative shares")
 	case c.Timeouts < 1:
 		return "hermes.timeouts", fmt.Errorf("timeouts is %d, must be at least 1", c.Timeouts)
 	}

@@ -38,6 +38,9 @@ func avoided(t *testing.T) *regexp.Regexp {
 // generated are the parts of documents that are generated from other texts.
 var generated = regexp.MustCompile(`(?s)<!-- (?:reference|results|figures|claims)[^>]*-->.*?<!-- end -->`)
 
+// wanted matches a message of the form of a Go test: "rate is 0, want 1".
+var wanted = regexp.MustCompile("(^[\"`]|%s|[:;,] )want\\b")
+
 // proseOf returns the parts of a file that are read by people: a document
 // without generated parts and code, or the strings of a Go file that have
 // spaces.
@@ -80,6 +83,9 @@ func TestTextsUsePlainWords(t *testing.T) {
 		}
 		seen++
 		for _, p := range proseOf(path, text) {
+			if strings.HasSuffix(path, ".go") && wanted.MatchString(p) {
+				t.Errorf("%s: say what to write, or what is expected, rather than want: %s", path, p)
+			}
 			if w := words.FindString(p); w != "" {
 				t.Errorf("%s: CONTRIBUTING.md has other words for %q: %s", path, w, strings.TrimSpace(p))
 			}

@@ -35,7 +35,7 @@ func Decode(name string, data []byte) (*Program, error) {
 	}
 	for _, c := range p.Calculations {
 		if c != nil && len(c.Input) > maxInputs {
-			d.list.Errorf(c.Pos, CodeShape, "calculation %s has %d inputs, want at most %d", c.Name, len(c.Input), maxInputs)
+			d.list.Errorf(c.Pos, CodeShape, "calculation %s has %d inputs, expected at most %d", c.Name, len(c.Input), maxInputs)
 		}
 	}
 	if len(d.list) == 0 {
@@ -80,7 +80,7 @@ func (d *decoder) sizes(p *Program) {
 				continue
 			}
 			if elements += len(l.Elements); elements > maxElements {
-				d.list.Errorf(l.Pos, CodeShape, "the lists up to %s have %d elements together, want at most %d", l.Name, elements, maxElements)
+				d.list.Errorf(l.Pos, CodeShape, "the lists up to %s have %d elements together, expected at most %d", l.Name, elements, maxElements)
 				break
 			}
 		}
@@ -127,7 +127,7 @@ func (d *decoder) errorf(n *node, format string, args ...any) {
 // want reports whether n has the given kind, and adds an error otherwise.
 func (d *decoder) want(n *node, k kind, what string) bool {
 	if n.kind != k {
-		d.errorf(n, "%s is %v, want %v", what, n.kind, k)
+		d.errorf(n, "%s is %v, expected %v", what, n.kind, k)
 	}
 	return n.kind == k
 }
@@ -138,7 +138,7 @@ func (d *decoder) tuple(n *node, lo, hi int, what string) bool {
 		return false
 	}
 	if len(n.kids) < lo || len(n.kids) > hi {
-		d.errorf(n, "%s has %d elements, want %d", what, len(n.kids), lo)
+		d.errorf(n, "%s has %d elements, expected %d", what, len(n.kids), lo)
 		return false
 	}
 	return true
@@ -157,7 +157,7 @@ func (d *decoder) int(n *node, what string) int {
 	}
 	i, err := strconv.ParseInt(n.text, 10, 64)
 	if err != nil || i > math.MaxInt64/8 || i < math.MinInt64/8 {
-		d.errorf(n, "%s is %s, want a whole number that fits 60 bits", what, n.text)
+		d.errorf(n, "%s is %s, expected a whole number that fits 60 bits", what, n.text)
 		return 0
 	}
 	return int(i)

@@ -63,7 +63,7 @@ func (f *HeaderField) decodeNode(d *decoder, n *node, what string) {
 	default:
 		f.Width = d.int(width, "the width of field "+f.Name)
 		if f.Width < 0 || f.Width > maxFieldBits {
-			d.errorf(width, "field %s is %d bits wide, want 0 to %d", f.Name, f.Width, maxFieldBits)
+			d.errorf(width, "field %s is %d bits wide, expected 0 to %d", f.Name, f.Width, maxFieldBits)
 		}
 	}
 	if len(n.kids) > 2 {

@@ -266,7 +266,7 @@ func bitstring(t *p4configv1.P4BitstringLikeTypeSpec, what string) error {
 
 func width(bits int32, what string) error {
 	if bits < 0 || bits > maxWidth {
-		return fmt.Errorf("%s is %d bits wide, want 0 to %d", what, bits, maxWidth)
+		return fmt.Errorf("%s is %d bits wide, must be 0 to %d", what, bits, maxWidth)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (f Fill) parse() (*fill, error) {
 			v.low, v.high = Expr(low), Expr(high)
 		} else if n[2] == "in" {
 			if n[3] != "rates" {
-				return nil, fmt.Errorf("%q: %s takes values of %q; want LOW .. HIGH or rates", string(f), n[1], n[3])
+				return nil, fmt.Errorf("%q: %s takes values of %q; write LOW .. HIGH or rates", string(f), n[1], n[3])
 			}
 			v.low = ""
 		}

@@ -53,7 +53,7 @@ func TestFormulasOfEntriesThatAreNone(t *testing.T) {
 	for fill, want := range map[Fill]string{
 		"a()":                                "expected (KEYS) : ACTION(ARGUMENTS) for NAME in LOW .. HIGH",
 		"(n) : a() for n 1 .. 2":             `"n 1 .. 2": expected NAME in LOW .. HIGH, or NAME = FORMULA`,
-		"(n) : a() for n in ports":           `n takes values of "ports"; want LOW .. HIGH or rates`,
+		"(n) : a() for n in ports":           `n takes values of "ports"; write LOW .. HIGH or rates`,
 		"(n) : a() for n in 0 .. pths":       `unknown name pths (did you mean "paths"?)`,
 		"(n) : a(0 - n) for n in 0 .. 3":     `"0 - n" is -1 where a whole number is wanted, for n = 1`,
 		"(n / 2) : a() for n in 0 .. 3":      `"n / 2" is 0.5 where a whole number is wanted, for n = 1`,

@@ -306,12 +306,12 @@ func (u Units) Check() error {
 	switch u.Time {
 	case Microseconds, Nanoseconds:
 	default:
-		return fmt.Errorf("unit of time is %q, want us or ns", u.Time)
+		return fmt.Errorf("unit of time is %q, must be us or ns", u.Time)
 	}
 	switch u.Depth {
 	case Packets, Cells80, Bytes:
 	default:
-		return fmt.Errorf("unit of queue depth is %q, want packets, cells80 or bytes", u.Depth)
+		return fmt.Errorf("unit of queue depth is %q, must be packets, cells80 or bytes", u.Depth)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func NewReader(file io.Reader) (*Reader, error) {
 		return nil, fmt.Errorf("not a pcap file: it begins with %08x", magic)
 	}
 	if link := r.order.Uint32(b[20:]) & 0xffff; link != linkEthernet {
-		return nil, fmt.Errorf("frames have link type %d, want 1, Ethernet", link)
+		return nil, fmt.Errorf("frames have link type %d, expected 1, Ethernet", link)
 	}
 	r.taken = headerSize
 	return r, nil

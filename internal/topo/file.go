@@ -197,7 +197,7 @@ func checkAddress(addr string) error {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil || host == "" || !validHost.MatchString(host) {
-		return fmt.Errorf("address %q: want host:port, as in 192.0.2.1:9559", addr)
+		return fmt.Errorf("address %q: write host:port, as in 192.0.2.1:9559", addr)
 	}
 	return nil
 }

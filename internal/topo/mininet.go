@@ -222,7 +222,7 @@ func (r *mininetReader) given() {
 			}
 			p, err := netip.ParsePrefix(text)
 			if err != nil || !p.Addr().Is4() {
-				r.errorf(at+".ip", "ip is %q: want an IPv4 address and the length of its network, such as 10.0.1.1/24", h.IP.Text(""))
+				r.errorf(at+".ip", "ip is %q: write an IPv4 address and the length of its network, such as 10.0.1.1/24", h.IP.Text(""))
 			} else {
 				n.Given.IP = p
 			}
@@ -230,7 +230,7 @@ func (r *mininetReader) given() {
 		if text := h.MAC.Text(""); text != "" {
 			mac, err := net.ParseMAC(text)
 			if err != nil || copy(n.Given.MAC[:], mac) != 6 || len(mac) != 6 {
-				r.errorf(at+".mac", "mac is %q: want six bytes, such as 08:00:00:00:01:11", text)
+				r.errorf(at+".mac", "mac is %q: write six bytes, such as 08:00:00:00:01:11", text)
 			}
 		}
 		for _, c := range h.Commands.Items() {
@@ -419,7 +419,7 @@ func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
 	}
 	var d vtime.Time
 	if err := d.UnmarshalText([]byte(text)); err != nil || d <= 0 {
-		r.errorf(at, "delay is %q: want a time, such as \"2ms\"", text)
+		r.errorf(at, "delay is %q: write a time, such as \"2ms\"", text)
 		return
 	}
 	m.delay = d

@@ -86,7 +86,7 @@ func TestErrorsInNetworksForMininet(t *testing.T) {
 		{`"mixed"`, `"l4"`, `assignment_strategy is "l4", must be l2, mixed, l3`},
 		{`"weight": 1`, `"wieght": 1`, `unknown key "wieght" (did you mean "weight"?)`},
 		{`"20ms"`, `20`, `delay is 20 without a unit: write "20ms"`},
-		{`"20ms"`, `"soon"`, `delay is "soon": want a time, such as "2ms"`},
+		{`"20ms"`, `"soon"`, `delay is "soon": write a time, such as "2ms"`},
 		{`"loss": 1`, `"loss": 101`, `loss is "101", must be from 0 to 100 (percent)`},
 		{`"bw": 20`, `"bw": 0`, `bandwidth is "0", must be above 0 (Mbit/s)`},
 		{`"hosts": {`, `"routers": {"r1": {}}, "hosts": {`, "r1 is a router that runs FRRouting"},

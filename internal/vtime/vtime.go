@@ -85,7 +85,7 @@ func ParseTime(s string) (Time, error) {
 			return Time(v), nil
 		}
 	}
-	return 0, fmt.Errorf("time %q: want a number and one of s, ms, us, ns, ps, as in \"2us\"", s)
+	return 0, fmt.Errorf("time %q: write a number and one of s, ms, us, ns, ps, as in \"2us\"", s)
 }
 
 // UnmarshalText reads what ParseTime reads.
@@ -202,7 +202,7 @@ func ParseRate(s string) (Rate, error) {
 			return Rate(v), nil
 		}
 	}
-	return 0, fmt.Errorf("rate %q: want a number and one of Gbps, Mbps, Kbps, bps, as in \"40Gbps\"", s)
+	return 0, fmt.Errorf("rate %q: write a number and one of Gbps, Mbps, Kbps, bps, as in \"40Gbps\"", s)
 }
 
 // UnmarshalText reads what ParseRate reads.
@@ -254,7 +254,7 @@ func ParseSize(s string) (Size, error) {
 			return Size(v), nil
 		}
 	}
-	return 0, fmt.Errorf("size %q: want a number and one of B, KB, MB, GB, KiB, MiB, as in \"256KB\"", s)
+	return 0, fmt.Errorf("size %q: write a number and one of B, KB, MB, GB, KiB, MiB, as in \"256KB\"", s)
 }
 
 // UnmarshalText reads what ParseSize reads.

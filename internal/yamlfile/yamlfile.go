@@ -532,7 +532,7 @@ func (f *File) want(n *yaml.Node, path, what string) {
 	case yaml.SequenceNode:
 		got = "a list"
 	}
-	f.errorf(f.pos(n), CodeValue, "%swant %s, not %s", prefix(path), what, got)
+	f.errorf(f.pos(n), CodeValue, "%sexpected %s, not %s", prefix(path), what, got)
 }
 
 func prefix(path string) string {

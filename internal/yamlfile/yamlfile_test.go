@@ -57,11 +57,11 @@ func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"hots: 3", `c.yaml:1:1: unknown key "hots" (did you mean "hosts"?) [yaml-key]`},
 		{"sub:\n  x: 3", `c.yaml:2:3: sub: unknown key "x"; known here: delay [yaml-key]`},
-		{"rate: 40", `c.yaml:1:7: rate: rate "40": want a number and one of Gbps, Mbps, Kbps, bps, as in "40Gbps" [yaml-value]`},
-		{"hosts: many\nload: lots", "c.yaml:1:8: hosts: want a whole number, not \"many\" [yaml-value]\nc.yaml:2:7: load: want a number, not \"lots\" [yaml-value]"},
-		{"list: 3", `c.yaml:1:7: list: want a list, not "3" [yaml-value]`},
+		{"rate: 40", `c.yaml:1:7: rate: rate "40": write a number and one of Gbps, Mbps, Kbps, bps, as in "40Gbps" [yaml-value]`},
+		{"hosts: many\nload: lots", "c.yaml:1:8: hosts: expected a whole number, not \"many\" [yaml-value]\nc.yaml:2:7: load: expected a number, not \"lots\" [yaml-value]"},
+		{"list: 3", `c.yaml:1:7: list: expected a list, not "3" [yaml-value]`},
 		{"name: a\nname: b", `c.yaml:2:1: key "name" is given twice, first in line 1 [yaml-key]`},
-		{"list:\n- {delay: 3}", `c.yaml:2:11: list.0.delay: time "3": want a number and one of s, ms, us, ns, ps, as in "2us" [yaml-value]`},
+		{"list:\n- {delay: 3}", `c.yaml:2:11: list.0.delay: time "3": write a number and one of s, ms, us, ns, ps, as in "2us" [yaml-value]`},
 		{"name: [", `c.yaml:1: did not find expected node content [yaml-syntax]`},
 		{"", `c.yaml:1: file is empty [yaml-syntax]`},
 		{"name: a\n---\nname: b", `c.yaml:1: more than one document in the file [yaml-syntax]`},
@@ -72,7 +72,7 @@ func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
 		{"name: a\nlist: [\x01]", `c.yaml:2: byte 0x01 is a control character, which may not be in the file [yaml-syntax]`},
 		{"name: a\nlist: [\xff]", `c.yaml:2: byte 0xff is not UTF-8; save the file as UTF-8 [yaml-syntax]`},
 		{"list:\n- {delay: 3us}\n  name: a", `c.yaml:2: did not find expected key; look at the indentation here and in the next line [yaml-syntax]`},
-		{"- 1", `c.yaml:1:1: want keys and values, not a list [yaml-value]`},
+		{"- 1", `c.yaml:1:1: expected keys and values, not a list [yaml-value]`},
 	} {
 		f, err := Parse("c.yaml", []byte(c.in), new(config))
 		if err == nil {

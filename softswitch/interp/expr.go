@@ -134,7 +134,7 @@ func (c *compiler) boolean(v *bmv2json.Value) *expr { return c.want(c.expr(v), k
 
 func (c *compiler) want(e *expr, kind exprKind) *expr {
 	if e.kind != kind {
-		c.errorf(e.pos, "expression is a %v, want a %v", e.kind, kind)
+		c.errorf(e.pos, "expression is a %v, expected a %v", e.kind, kind)
 		return c.bad(e.pos, kind)
 	}
 	return e

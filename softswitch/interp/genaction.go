@@ -92,7 +92,7 @@ func (c *compiler) short(p *bmv2json.Primitive, i int) int { return c.gen(c.numb
 func (c *compiler) object(p *bmv2json.Primitive, i int, typ string, names map[string]int) (int, bool) {
 	v := p.Parameters[i]
 	if v.Type != typ {
-		c.errorf(v.Pos, "parameter %d of %s is a %s, want a %s", i+1, p.Op, v.Type, typ)
+		c.errorf(v.Pos, "parameter %d of %s is a %s, expected a %s", i+1, p.Op, v.Type, typ)
 		return 0, false
 	}
 	n, ok := names[v.Name]
@@ -136,7 +136,7 @@ func (c *compiler) genPrimitive(p *bmv2json.Primitive) {
 		return
 	}
 	if len(p.Parameters) != prim.params {
-		c.errorf(p.Pos, "primitive %s has %d parameters, want %d", p.Op, len(p.Parameters), prim.params)
+		c.errorf(p.Pos, "primitive %s has %d parameters, expected %d", p.Op, len(p.Parameters), prim.params)
 		return
 	}
 	defer c.releaseTemps(c.tempTop)
@@ -157,7 +157,7 @@ func (c *compiler) genJump(p *bmv2json.Primitive, i int, labels []label) {
 		want = 2
 	}
 	if len(p.Parameters) != want {
-		c.errorf(p.Pos, "primitive %s has %d parameters, want %d", p.Op, len(p.Parameters), want)
+		c.errorf(p.Pos, "primitive %s has %d parameters, expected %d", p.Op, len(p.Parameters), want)
 		return
 	}
 	target := c.number(p, want-1)

@@ -199,7 +199,7 @@ func (c *compiler) genChecksum(i int, op opcode) {
 	defer c.releaseTemps(c.tempTop)
 	k := c.json.Checksums[i]
 	if k.Type != "generic" && k.Type != "" {
-		c.errorf(k.Pos, "checksum %s has type %q, want generic", k.Name, k.Type)
+		c.errorf(k.Pos, "checksum %s has type %q, expected generic", k.Name, k.Type)
 		return
 	}
 	n, ok := c.calcs[k.Calculation]

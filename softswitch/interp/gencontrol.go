@@ -264,7 +264,7 @@ func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
 	switch t.MatchType {
 	case "exact", "lpm", "ternary", "range":
 	default:
-		g.errorf(t.Pos, "table %s has match type %q, want exact, lpm, ternary or range", t.Name, t.MatchType)
+		g.errorf(t.Pos, "table %s has match type %q, expected exact, lpm, ternary or range", t.Name, t.MatchType)
 	}
 	number := map[int]int{}
 	for n, id := range g.actionNumbers {
@@ -315,7 +315,7 @@ func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
 			}
 		}
 	default:
-		g.errorf(t.Pos, "table %s has type %q, want simple, indirect or indirect_ws", t.Name, t.Type)
+		g.errorf(t.Pos, "table %s has type %q, expected simple, indirect or indirect_ws", t.Name, t.Type)
 	}
 	if t.DirectMeters != "" {
 		n, ok := g.meters[t.DirectMeters]
@@ -484,7 +484,7 @@ func (c *compiler) bigArgs(data []string, pos diag.Pos) []*big.Int {
 func (c *compiler) packedArgs(n int, data []string, pos diag.Pos) []uint64 {
 	a := c.actions[c.actionNumbers[n]]
 	if len(data) != len(a.params) {
-		c.errorf(pos, "action %s has %d arguments, want %d", a.json.Name, len(data), len(a.params))
+		c.errorf(pos, "action %s has %d arguments, expected %d", a.json.Name, len(data), len(a.params))
 		return nil
 	}
 	return argsOf(a.params, c.bigArgs(data, pos))
@@ -509,7 +509,7 @@ func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json
 	for i, m := range e.MatchKey {
 		width := info.Key[i].Width
 		if m.MatchType != t.Key[i].MatchType {
-			g.errorf(m.Pos, "key %s of table %s is matched as %s, want %s", info.Key[i].Name, t.Name, m.MatchType, t.Key[i].MatchType)
+			g.errorf(m.Pos, "key %s of table %s is matched as %s, expected %s", info.Key[i].Name, t.Name, m.MatchType, t.Key[i].MatchType)
 			return
 		}
 		value := func(text string) []uint64 {

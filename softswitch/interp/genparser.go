@@ -157,7 +157,7 @@ func (c *compiler) genParserOp(op *bmv2json.ParserOp) {
 		c.errorf(op.Pos, "unknown parser operation %s", op.Op)
 		return
 	case len(op.Parameters) != n:
-		c.errorf(op.Pos, "parser operation %s has %d parameters, want %d", op.Op, len(op.Parameters), n)
+		c.errorf(op.Pos, "parser operation %s has %d parameters, expected %d", op.Op, len(op.Parameters), n)
 		return
 	}
 	switch op.Op {

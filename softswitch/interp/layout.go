@@ -189,7 +189,7 @@ func (c *compiler) declare() {
 			hdr.use = make([]use, len(t.fields))
 			hdr.slots = make([]int, len(t.fields))
 		} else if t.varbit < 0 && t.bits%8 != 0 {
-			c.errorf(h.Pos, "header %s has %d bits, want a multiple of 8", h.Name, t.bits)
+			c.errorf(h.Pos, "header %s has %d bits, expected a multiple of 8", h.Name, t.bits)
 		}
 		if c.headers[h.Name] != nil {
 			c.errorf(h.Pos, "header %s is declared twice", h.Name)
@@ -239,7 +239,7 @@ func (c *compiler) declare() {
 		for _, id := range u.HeaderIDs {
 			if h := member(u.Pos, "header union "+u.Name, id); h != nil {
 				if i := len(un.members); un.typ != nil && i < len(un.typ.Headers) && h.typ.name != un.typ.Headers[i].Type {
-					c.errorf(u.Pos, "header union %s of type %s has %s of type %s in it, want type %s", u.Name, u.Type, h.name, h.typ.name, un.typ.Headers[i].Type)
+					c.errorf(u.Pos, "header union %s of type %s has %s of type %s in it, expected type %s", u.Name, u.Type, h.name, h.typ.name, un.typ.Headers[i].Type)
 				}
 				h.union = un
 				un.members = append(un.members, h)

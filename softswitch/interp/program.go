@@ -328,7 +328,7 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 		arch = &tna
 	default:
 		var list diag.List
-		list.Errorf(p.Pos, CodeProgram, "the program is for architecture %q, want %q or none, for v1model", p.Architecture, bmv2json.TNA)
+		list.Errorf(p.Pos, CodeProgram, "the program is for architecture %q, expected %q or none, for v1model", p.Architecture, bmv2json.TNA)
 		return nil, list.Err()
 	}
 	c := &compiler{
@@ -396,7 +396,7 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 // version rejects files of another major version, like BMv2.
 func (c *compiler) version() {
 	if v := c.json.Meta.Version; len(v) > 0 && v[0] != 2 {
-		c.errorf(c.json.Pos, "the file has version %d of the format, want 2", v[0])
+		c.errorf(c.json.Pos, "the file has version %d of the format, expected 2", v[0])
 	}
 }
 
@@ -465,7 +465,7 @@ func (c *compiler) declareObjects() {
 			continue
 		}
 		if m.Type != "bytes" && m.Type != "packets" {
-			c.errorf(m.Pos, "meter array %s counts %q, want bytes or packets", m.Name, m.Type)
+			c.errorf(m.Pos, "meter array %s counts %q, expected bytes or packets", m.Name, m.Type)
 		}
 		prog.Meters = append(prog.Meters, MeterInfo{m.Name, m.Size, m.Type == "bytes", m.IsDirect, m.Binding})
 	}

@@ -102,7 +102,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 // the annotation units of its package; empty ones if it does not say. An annotation
 // that says anything else is an error.
 func Units(info *p4configv1.P4Info) (u softswitch.Units, err error) {
-	unread := errors.New(`the annotation units of the program cannot be read: want @units[time="ns", depth="cells80"], with time, depth or both`)
+	unread := errors.New(`the annotation units of the program cannot be read: write @units[time="ns", depth="cells80"], with time, depth or both`)
 	for _, text := range info.GetPkgInfo().GetAnnotations() {
 		if name, _, _ := strings.Cut(strings.TrimSpace(text), "("); strings.TrimSpace(name) == "@units" {
 			return u, unread

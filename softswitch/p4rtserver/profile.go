@@ -256,7 +256,7 @@ func (ap *boundProfile) weight(w int32) (int, error) {
 		return 1, nil
 	}
 	if w <= 0 || w > most {
-		return 0, status.Errorf(codes.InvalidArgument, "action profile %s: a weight of %d, want 1 to %d", ap.name, w, most)
+		return 0, status.Errorf(codes.InvalidArgument, "action profile %s: a weight of %d, must be 1 to %d", ap.name, w, most)
 	}
 	if m := ap.info.GetSumOfMembers().GetMaxMemberWeight(); m > 0 && w > m {
 		return 0, status.Errorf(codes.InvalidArgument, "action profile %s: a weight of %d, more than %d", ap.name, w, m)

@@ -102,7 +102,7 @@ func (d *device) decodePRE(typ p4v1.Update_Type, e *p4v1.PacketReplicationEngine
 func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEntry) (op, error) {
 	id := g.GetMulticastGroupId()
 	if id == 0 || id > 0xffff {
-		return nil, status.Errorf(codes.InvalidArgument, "multicast group id %d: want 1 to 65535", id)
+		return nil, status.Errorf(codes.InvalidArgument, "multicast group id %d: must be 1 to 65535", id)
 	}
 	if typ != p4v1.Update_DELETE {
 		list, err := d.checkReplicas(g.Replicas)
@@ -178,7 +178,7 @@ func (d *device) setGroup(id uint32, g *p4v1.MulticastGroupEntry, remove bool) {
 func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) (op, error) {
 	id := c.GetSessionId()
 	if id == 0 || id > 0x7fff {
-		return nil, status.Errorf(codes.InvalidArgument, "clone session id %d: want 1 to 32767", id)
+		return nil, status.Errorf(codes.InvalidArgument, "clone session id %d: must be 1 to 32767", id)
 	}
 	if typ != p4v1.Update_DELETE {
 		list, err := d.checkReplicas(c.Replicas)
@@ -188,7 +188,7 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 		c = &p4v1.CloneSessionEntry{SessionId: id, Replicas: list, ClassOfService: c.ClassOfService, PacketLengthBytes: c.PacketLengthBytes}
 		switch {
 		case c.ClassOfService > 7:
-			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: class of service %d, want 0 to 7", id, c.ClassOfService)
+			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: class of service %d, must be 0 to 7", id, c.ClassOfService)
 		case c.PacketLengthBytes < 0:
 			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: a packet length of %d", id, c.PacketLengthBytes)
 		}

@@ -57,18 +57,18 @@ func parseScope(config *anypb.Any) (*scope, error) {
 		case to != nil:
 			b, ok := v.GetKind().(*structpb.Value_BoolValue)
 			if !ok {
-				return bad("%s: want true or false", key)
+				return bad("%s: must be true or false", key)
 			}
 			*to = b.BoolValue
 		case key == "entities":
 			list, ok := v.GetKind().(*structpb.Value_ListValue)
 			if !ok {
-				return bad("entities: want a list of names")
+				return bad("entities: must be a list of names")
 			}
 			for _, e := range list.ListValue.GetValues() {
 				name, ok := e.GetKind().(*structpb.Value_StringValue)
 				if !ok {
-					return bad("entities: want names")
+					return bad("entities: must be names")
 				}
 				sc.entities = append(sc.entities, name.StringValue)
 			}

@@ -37,7 +37,7 @@ func TestUnitsOfAProgramAreTheSwitchs(t *testing.T) {
 		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "time" value {string_value: "ns"}}}}`, named("", ""), ""},
 		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "time" value {string_value: "ns"}}}}`, named("us", ""), "set units to {time: ns"},
 		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "depth" value {string_value: "bytes"}}}}`, named("", "cells80"), "queue depth in bytes"},
-		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "time" value {string_value: "ps"}}}}`, named("", ""), `unit of time "ps": want us or ns`},
+		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "time" value {string_value: "ps"}}}}`, named("", ""), `unit of time "ps": must be us or ns`},
 		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "depth" value {string_value: "KB"}}}}`, named("", ""), `unit of queue depth "KB"`},
 		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "tme" value {string_value: "ns"}}}}`, named("", ""), "cannot be read"},
 		{`structured_annotations {name: "units" kv_pair_list {kv_pairs {key: "time" value {int64_value: 9}}}}`, named("", ""), "cannot be read"},

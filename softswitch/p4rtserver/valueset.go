@@ -79,7 +79,7 @@ func (v *boundVSet) parse(d *device, m *p4v1.ValueSetMember) ([]uint64, error) {
 		complete = complete && seen == 1
 	}
 	if !complete {
-		return nil, status.Errorf(codes.InvalidArgument, "value set %s: a member has %d fields, want each of %d once", v.name, len(m.Match), len(v.fields))
+		return nil, status.Errorf(codes.InvalidArgument, "value set %s: a member has %d fields; each of the %d fields is needed once", v.name, len(m.Match), len(v.fields))
 	}
 	return value, nil
 }

@@ -86,7 +86,7 @@ var Kinds = []struct{ Name, Arg, Does string }{
 func ParseSpec(text string) (Spec, error) {
 	number, rest, ok := strings.Cut(text, "@")
 	if !ok {
-		return Spec{}, fmt.Errorf("port %q: want NUMBER@KIND:ARGUMENT, as in 1@if:veth0", text)
+		return Spec{}, fmt.Errorf("port %q: write NUMBER@KIND:ARGUMENT, as in 1@if:veth0", text)
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {

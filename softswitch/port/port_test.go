@@ -31,7 +31,7 @@ func TestPortsOfTheCommandLine(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"veth0":      "want NUMBER@KIND:ARGUMENT",
+		"veth0":      "write NUMBER@KIND:ARGUMENT",
 		"x@if:a":     `"x" is no port number`,
 		"-1@if:a":    `"-1" is no port number`,
 		"1@if:":      "kind if needs an argument: INTERFACE",
@@ -152,7 +152,7 @@ func TestPcapFilesOfOthers(t *testing.T) {
 	for want, file := range map[string]string{
 		"it begins with 78563412":         pcapFile(t, le, 0x12345678, 1, 16, 16, data),
 		"a pcapng file":                   pcapFile(t, le, 0x0a0d0d0a, 1, 16, 16, data),
-		"link type 113, want 1, Ethernet": pcapFile(t, le, 0xa1b23c4d, 113, 16, 16, data),
+		"link type 113, expected 1, Ethernet": pcapFile(t, le, 0xa1b23c4d, 113, 16, 16, data),
 		"ends within a frame":             pcapFile(t, le, 0xa1b23c4d, 1, 17, 17, data),
 		"of which 16 were captured":       pcapFile(t, le, 0xa1b23c4d, 1, 16, 60, data),
 		"a frame of 4294967295 bytes":     pcapFile(t, le, 0xa1b23c4d, 1, 1<<32-1, 1<<32-1, data),

@@ -451,7 +451,7 @@ func (r *runner) checkCounter(c *Command) error {
 	}
 	ok := map[string]bool{"==": value == want, "!=": value != want, "<": value < want, "<=": value <= want, ">": value > want, ">=": value >= want}[c.Check]
 	if !ok {
-		r.list.Errorf(c.Pos, CodeExpect, "counter %s(%d) is %d, want %s %d", c.Name, i, value, c.Check, want)
+		r.list.Errorf(c.Pos, CodeExpect, "counter %s(%d) is %d, expected %s %d", c.Name, i, value, c.Check, want)
 	}
 	return nil
 }
@@ -494,7 +494,7 @@ func (r *runner) replicate(c *Command) error {
 	want := map[string]int{"mirroring_add": 2, "mirroring_add_mc": 2, "mirroring_delete": 1, "mc_mgrp_create": 1, "mc_node_create": 2,
 		"mc_node_update": 2, "mc_node_associate": 2}[c.Op]
 	if len(n) < want {
-		return fmt.Errorf("%s wants %d numbers", c.Op, want)
+		return fmt.Errorf("%s needs %d numbers", c.Op, want)
 	}
 	switch c.Op {
 	case "mirroring_add":

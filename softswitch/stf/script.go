@@ -88,7 +88,7 @@ func parseLine(line string) (*Command, error) {
 	case "setdefault":
 		table, action, ok := strings.Cut(rest, " ")
 		if !ok {
-			return nil, fmt.Errorf("want: setdefault TABLE ACTION(ARGUMENTS)")
+			return nil, fmt.Errorf("expected setdefault TABLE ACTION(ARGUMENTS)")
 		}
 		c.Table = unquote(table)
 		return c, c.parseAction(strings.TrimSpace(action))
@@ -120,7 +120,7 @@ func parseLine(line string) (*Command, error) {
 		var err error
 		c.Numbers, err = numbers(words[1:])
 		if want := map[string]int{"counter_read": 1, "counter_write": 3, "register_read": 1, "register_write": 2, "register_reset": 0}[c.Op]; err == nil && len(c.Numbers) != want {
-			err = fmt.Errorf("%s wants a name and %d numbers", c.Op, want)
+			err = fmt.Errorf("%s needs a name and %d numbers", c.Op, want)
 		}
 		return c, err
 	case "meter_get_rates", "meter_set_rates", "meter_array_set_rates":
@@ -153,13 +153,13 @@ func numbers(words []string) ([]int, error) {
 func (c *Command) parseAdd(rest string) error {
 	open := strings.IndexByte(rest, '(')
 	if open < 0 {
-		return fmt.Errorf("want: add TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)")
+		return fmt.Errorf("expected add TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)")
 	}
 	// The action's name may have spaces before its parenthesis.
 	head := strings.TrimSpace(rest[:open])
 	words := strings.Fields(head)
 	if len(words) < 2 {
-		return fmt.Errorf("want: add TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)")
+		return fmt.Errorf("expected add TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)")
 	}
 	c.Table = unquote(words[0])
 	action := words[len(words)-1]
@@ -238,7 +238,7 @@ func (c *Command) parseCheck(rest string) error {
 	name, after, ok := strings.Cut(rest, "(")
 	index, tail, ok2 := strings.Cut(after, ")")
 	if !ok || !ok2 {
-		return fmt.Errorf("want: check_counter NAME(INDEX) [packets|bytes OPERATOR NUMBER]")
+		return fmt.Errorf("expected check_counter NAME(INDEX) [packets|bytes OPERATOR NUMBER]")
 	}
 	c.Name = unquote(strings.TrimSpace(name))
 	if index = strings.TrimSpace(index); strings.HasPrefix(index, "$") {
@@ -256,7 +256,7 @@ func (c *Command) parseCheck(rest string) error {
 		return nil
 	case 3:
 	default:
-		return fmt.Errorf("want: check_counter NAME(INDEX) [packets|bytes OPERATOR NUMBER]")
+		return fmt.Errorf("expected check_counter NAME(INDEX) [packets|bytes OPERATOR NUMBER]")
 	}
 	switch words[0] {
 	case "packets":

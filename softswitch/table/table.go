@@ -83,7 +83,7 @@ func NewIndex(kind string, width int, fields []Field) (Index, error) {
 	case "ternary", "range":
 		return NewTernary(width, fields), nil
 	}
-	return nil, fmt.Errorf("match kind %q: want exact, lpm, ternary or range", kind)
+	return nil, fmt.Errorf("match kind %q: use exact, lpm, ternary or range", kind)
 }
 
 // extract copies a field of a key.

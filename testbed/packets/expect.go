@@ -238,7 +238,7 @@ func valueOf(name, text string) (string, error) {
 		return text, nil
 	case "ipv4.checksum":
 		if text != "ok" && text != "wrong" {
-			return "", fmt.Errorf("ipv4.checksum is %q; want ok or wrong", text)
+			return "", fmt.Errorf("ipv4.checksum is %q; use ok or wrong", text)
 		}
 		return text, nil
 	case "ethernet.destination", "ethernet.source":

@@ -266,7 +266,7 @@ func fromHex(text string) ([]byte, error) {
 	}
 	b, err := hex.DecodeString(string(clean))
 	if err != nil {
-		return nil, fmt.Errorf("%q is not hexadecimal: want pairs of digits, as in 08 00 2a", text)
+		return nil, fmt.Errorf("%q is not hexadecimal: write pairs of digits, as in 08 00 2a", text)
 	}
 	return b, nil
 }

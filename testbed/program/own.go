@@ -101,7 +101,7 @@ func Flags(p4, entries, include, define []string) (*Spec, error) {
 		part := s.Switches[name]
 		switch {
 		case one && (name == "" || file == ""), text == "":
-			return nil, fmt.Errorf("--p4 %s: want FILE, or SWITCH=FILE", text)
+			return nil, fmt.Errorf("--p4 %s: write FILE, or SWITCH=FILE", text)
 		case one && part.P4 != "", !one && s.P4 != "":
 			return nil, fmt.Errorf("--p4 %s: a switch has one program, and it is given already", text)
 		case one:
@@ -115,7 +115,7 @@ func Flags(p4, entries, include, define []string) (*Spec, error) {
 		name, file, one := strings.Cut(text, "=")
 		switch {
 		case one && (name == "" || file == ""), text == "":
-			return nil, fmt.Errorf("--entries %s: want FILE, or SWITCH=FILE", text)
+			return nil, fmt.Errorf("--entries %s: write FILE, or SWITCH=FILE", text)
 		case one:
 			part := s.Switches[name]
 			part.files = append(part.files, givenFile{name: file})

@@ -285,7 +285,7 @@ func (r *carrier) check(faults []Fault) error {
 		case f.Cable < 0 || 2*f.Cable >= len(r.wires) || f.To < 0 || f.To > 1:
 			return fmt.Errorf("fault %d: there is no end %d of a cable %d", i+1, f.To, f.Cable)
 		case !(f.Loss >= 0 && f.Loss <= 1):
-			return fmt.Errorf("fault %d: loss is %g, want a probability from 0 to 1", i+1, f.Loss)
+			return fmt.Errorf("fault %d: loss is %g, must be a probability from 0 to 1", i+1, f.Loss)
 		}
 	}
 	return nil

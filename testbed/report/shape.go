@@ -194,7 +194,7 @@ func ReadShapes(r io.Reader) (*Shapes, error) {
 		return nil, err
 	}
 	if s.Format != ShapesFormat {
-		return nil, fmt.Errorf("format is %q, want %q", s.Format, ShapesFormat)
+		return nil, fmt.Errorf("format is %q, expected %q", s.Format, ShapesFormat)
 	}
 	for i := range s.Runs {
 		x := &s.Runs[i]

@@ -56,13 +56,13 @@ func (s *Cause) Check() error {
 	case s.Text == "" || s.By == "":
 		return fmt.Errorf("a cause needs the keys text and by, the experiment that shows it")
 	case s.Scale != "" && s.Scale != "small" && s.Scale != "paper":
-		return fmt.Errorf("scale is %q; want small or paper", s.Scale)
+		return fmt.Errorf("scale is %q; use small or paper", s.Scale)
 	case s.Gain != "" && s.Gain != "paper" && s.Gain != "more":
-		return fmt.Errorf("gain is %q; want paper or more", s.Gain)
+		return fmt.Errorf("gain is %q; use paper or more", s.Gain)
 	}
 	for _, of := range s.Of {
 		if !slices.Contains(causeOf, of) {
-			return fmt.Errorf("of has %q; want %s", of, strings.Join(causeOf, ", "))
+			return fmt.Errorf("of has %q; use %s", of, strings.Join(causeOf, ", "))
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ type Share float64
 func (s *Share) UnmarshalText(text []byte) error {
 	x, err := percent(string(text))
 	if err != nil || x <= 0 || x > 10 {
-		return fmt.Errorf("share %q: want a percentage above zero, as in \"5 %%\"", text)
+		return fmt.Errorf("share %q: write a percentage above zero, as in \"5 %%\"", text)
 	}
 	*s = Share(x)
 	return nil
@@ -123,7 +123,7 @@ func (e *Effect) UnmarshalText(text []byte) error {
 		x--
 	}
 	if err != nil || x < -1 {
-		return fmt.Errorf("effect %q: want a change, as in \"-72 %%\", or a factor, as in \"x 0.28\"", s)
+		return fmt.Errorf("effect %q: write a change, as in \"-72 %%\", or a factor, as in \"x 0.28\"", s)
 	}
 	*e = Effect{x, true}
 	return nil

@@ -888,5 +888,5 @@ func (o *Outcome) UnmarshalJSON(text []byte) error {
 		}
 		return err
 	}
-	return fmt.Errorf("format is %q, want %q or %q: not an outcome of an experiment", head.Format, OutcomeFormat, KeptFormat)
+	return fmt.Errorf("format is %q, expected %q or %q: not an outcome of an experiment", head.Format, OutcomeFormat, KeptFormat)
 }

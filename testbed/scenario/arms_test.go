@@ -96,7 +96,7 @@ func TestErrorsInArmsHaveTheirPosition(t *testing.T) {
 		{"values: [0.2, 0.4]", "points: []", "either a key and its values or points"},
 		{"axis: rate", "axis: load", `two axes are called "load"`},
 		{"seeds: [7, 8]", "seeds: [7, 7]", "armed.yaml:23:12: seed 7 is given twice"},
-		{"measure: 300us", "measure: 300", `want a time or a number of flows`},
+		{"measure: 300us", "measure: 300", `write a time or a number of flows`},
 		{"warmup: 100us\nmeasure: 300us", "", "give either duration or flows"},
 		{"measure: 300us", "measure: 60ms", "warmup and measure end at 60.1ms, after until"},
 		{"name: off, profile: drill,", "name: off, profile: drill, network.leaf_spine.hosts_per_leaf: 3,", "arms drill and off get different flows"},

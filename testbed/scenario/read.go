@@ -61,7 +61,7 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 			}
 		}
 	default:
-		return nil, fmt.Errorf("there is no scale %q; want %s or %s", scale, Small, Paper)
+		return nil, fmt.Errorf("there is no scale %q; use %s or %s", scale, Small, Paper)
 	}
 	r.f = f
 	s := r.s
@@ -162,7 +162,7 @@ func (r *reader) arms() (arms []arm) {
 		raw := f.Raw(fmt.Sprintf("profiles.%d", i))
 		name, target, at := strings.Cut(raw.Text(""), "@")
 		if at && !isTarget(target) {
-			f.Errorf(fmt.Sprintf("profiles.%d", i), "profile %s has target %q; want %s or %s", name, target, program.V1Model, program.TNA)
+			f.Errorf(fmt.Sprintf("profiles.%d", i), "profile %s has target %q; use %s or %s", name, target, program.V1Model, program.TNA)
 			continue
 		}
 		arms = append(arms, arm{profile: raw.Value(name), target: target})
@@ -225,7 +225,7 @@ func (r *reader) points() []point {
 		for j, v := range a.Values {
 			name := v.Text("")
 			if name == "" {
-				r.f.Errorf(fmt.Sprintf("%s.values.%d", path, j), "want one word or number; use points for longer values")
+				r.f.Errorf(fmt.Sprintf("%s.values.%d", path, j), "write one word or number; use points for longer values")
 				continue
 			}
 			add(name, func(f *yamlfile.File) *yamlfile.File {
@@ -474,7 +474,7 @@ func (r *reader) refers(names ...string) {
 func (r *reader) profile(f *yamlfile.File, c *Case) {
 	c.target = cmp.Or(c.Target, program.V1Model)
 	if !isTarget(c.target) {
-		f.Errorf("target", "target is %q; want %s or %s", c.Target, program.V1Model, program.TNA)
+		f.Errorf("target", "target is %q; use %s or %s", c.Target, program.V1Model, program.TNA)
 	}
 	name := c.Profile
 	if name == "" {
@@ -673,7 +673,7 @@ func (r *reader) claims(given []arm) {
 			}
 		}
 		if c.Over != "" && c.Over != "each" && c.Over != "mean" && c.Over != "best" {
-			f.Errorf(join(path, "over"), "over is %q; want each, mean or best", c.Over)
+			f.Errorf(join(path, "over"), "over is %q; use each, mean or best", c.Over)
 		}
 	}
 }
@@ -692,7 +692,7 @@ func (r *reader) premise(path string, p result.Premise, net *topo.Topology) {
 		r.f.Errorf(join(path, key), "%v", err)
 	}
 	if p.Of != "" && p.Of != "with" {
-		r.f.Errorf(join(path, "of"), "of is %q; want with, or leave it out for the arm of than", p.Of)
+		r.f.Errorf(join(path, "of"), "of is %q; use with, or leave it out for the arm of than", p.Of)
 	}
 }
 

@@ -225,7 +225,7 @@ func New(name string, t *topo.Topology, p *gen.Profile, flows []fabric.Flow, hos
 // On sets the target of all profiles, v1model or tna.
 func (s *Scenario) On(target string) error {
 	if !isTarget(target) {
-		return fmt.Errorf("target is %q; want %s or %s", target, program.V1Model, program.TNA)
+		return fmt.Errorf("target is %q; use %s or %s", target, program.V1Model, program.TNA)
 	}
 	for _, c := range s.cases {
 		c.target = target

@@ -196,7 +196,7 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		{"until: 40ms", "until: 0s", "small.yaml:11:8: until is 0s"},
 		{"name: small\n", "nmae: small\n", `small.yaml:2:1: unknown key "nmae" (did you mean "name"?)`},
 		{"profiles: [rlb-drill]", "profiles: []", "small.yaml:6:11: no profiles"},
-		{"[rlb-drill]", "[rlb-drill@tofino]", "small.yaml:6:12: profile rlb-drill has target \"tofino\"; want v1model or tna"},
+		{"[rlb-drill]", "[rlb-drill@tofino]", "small.yaml:6:12: profile rlb-drill has target \"tofino\"; use v1model or tna"},
 		{"traffic:", "target: tofino\ntraffic:", "small.yaml:8:9: target is \"tofino\""},
 		{"traffic:", "set: {red.kmim: 3KB}\ntraffic:", "small.yaml:8:17: no parameter is called \"red.kmim\" (did you mean \"red.kmin\"?) [invalid]"},
 		{"traffic:", "set: {rlb.warn: 300KB}\ntraffic:", "small.yaml:8:17: rlb.warn is 300KB, must be at most rlb.xoff, which is 60KB [invalid]"},

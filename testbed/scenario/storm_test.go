@@ -68,7 +68,7 @@ traffic:
 	for keys, want := range map[string]string{
 		"watchdog: {action: dorp}":   `no action is called "dorp" (did you mean "drop"?)`,
 		"watchdog: {links: all}":     "must be hosts or switches",
-		"watchdog: {detection: -1s}": "want a number and one of s, ms",
+		"watchdog: {detection: -1s}": "write a number and one of s, ms",
 	} {
 		_, err := ParseAt("s.yaml", []byte(strings.Replace(text, "WATCHDOG", keys, 1)), Paper)
 		if err == nil || !strings.Contains(err.Error(), want) {

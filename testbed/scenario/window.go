@@ -28,14 +28,14 @@ func (m *Measure) UnmarshalText(text []byte) error {
 	if n, ok := strings.CutSuffix(s, "flows"); ok {
 		k, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(n), "_", ""))
 		if err != nil || k < 1 {
-			return fmt.Errorf("measure %q: want a time or a number of flows, as in \"20ms\" or \"5000 flows\"", s)
+			return fmt.Errorf("measure %q: write a time or a number of flows, as in \"20ms\" or \"5000 flows\"", s)
 		}
 		*m = Measure{Flows: k}
 		return nil
 	}
 	t, err := vtime.ParseTime(s)
 	if err != nil || t <= 0 {
-		return fmt.Errorf("measure %q: want a time or a number of flows, as in \"20ms\" or \"5000 flows\"", s)
+		return fmt.Errorf("measure %q: write a time or a number of flows, as in \"20ms\" or \"5000 flows\"", s)
 	}
 	*m = Measure{Time: t}
 	return nil

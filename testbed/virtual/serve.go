@@ -63,7 +63,7 @@ func (l *Lab) Gate(ctx context.Context, s Serve) (*Gate, error) {
 		host, first, err := net.SplitHostPort(s.Address)
 		port, perr := strconv.ParseUint(first, 10, 16)
 		if err != nil || perr != nil || host == "" {
-			return nil, fmt.Errorf("address %q: want host:port, as in 127.0.0.1:9559", s.Address)
+			return nil, fmt.Errorf("address %q: write host:port, as in 127.0.0.1:9559", s.Address)
 		}
 		next := int(port)
 		listen = func(*topo.Node) (net.Listener, error) {

@@ -77,7 +77,7 @@ func readCM(name string, r io.Reader) (*matrix, error) {
 		case words[0] == "failure":
 			return nil, fail(line, "a failure of a link by switch type is not supported; give `faults` in a scenario")
 		default:
-			return nil, fail(line, "%q is unknown; want SRC->DST …, trigger …, Nodes, Connections, Triggers", words[0])
+			return nil, fail(line, "%q is unknown; expected SRC->DST …, trigger …, Nodes, Connections, Triggers", words[0])
 		}
 		if err != nil {
 			return nil, err

@@ -127,7 +127,7 @@ func (s *Sizes) UnmarshalText(text []byte) (err error) {
 		s.To, err = vtime.ParseSize(strings.TrimSpace(to))
 	}
 	if err == nil && (s.From < 1 || s.To < s.From) {
-		err = fmt.Errorf("size %q: want a size or a range of sizes from the smaller to the greater, as in 1MB..1GB", text)
+		err = fmt.Errorf("size %q: write a size or a range of sizes from the smaller to the greater, as in 1MB..1GB", text)
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func oneOf[T ~string](key string, v T, list []T) error {
 		}
 		names = append(names, string(o))
 	}
-	return fmt.Errorf("%s is %q%s; want one of %s", key, v, diag.DidYouMean(string(v), names), strings.Join(names, ", "))
+	return fmt.Errorf("%s is %q%s; use one of %s", key, v, diag.DidYouMean(string(v), names), strings.Join(names, ", "))
 }
 
 func (c *Collective) check(t *topo.Topology, _ bool) (string, error) {

@@ -390,7 +390,7 @@ func TestWrongCollectives(t *testing.T) {
 		want string
 	}{
 		{Collective{Size: mb}, "0.collective.kind: kind is missing"},
-		{Collective{Kind: "all", Size: mb}, `kind is "all"; want one of all_reduce`},
+		{Collective{Kind: "all", Size: mb}, `kind is "all"; use one of all_reduce`},
 		{Collective{Kind: AllReduce}, "0.collective.size: size is missing"},
 		{Collective{Kind: AllReduce, Size: mb, Algorithm: "x"}, `algorithm is "x"`},
 		{Collective{Kind: AllReduce, Size: mb, Ranks: 7}, "need 7 places; the hosts of on have 6"},

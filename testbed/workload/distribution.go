@@ -84,7 +84,7 @@ func Parse(name, text string) (*Distribution, error) {
 			continue
 		}
 		if len(fields) != 2 {
-			fail("want a size in bytes and a share, as in \"10000 0.15\"")
+			fail("expected a size in bytes and a share, as in \"10000 0.15\"")
 			continue
 		}
 		p := point{number(fields[0]), number(fields[1])}

@@ -103,7 +103,7 @@ func readGoal(name string, r io.Reader) (*schedule, error) {
 	}
 	g := &goalReader{src: &s.src, text: string(text), line: 1}
 	if w := g.next(); w != "num_ranks" {
-		return nil, g.fail("the file begins with %q; want num_ranks N", w)
+		return nil, g.fail("the file begins with %q; expected num_ranks N", w)
 	}
 	n, err := g.number("num_ranks", "", 1<<16)
 	if err != nil {
@@ -133,7 +133,7 @@ func readGoal(name string, r io.Reader) (*schedule, error) {
 				return nil, g.fail("there are more than %d operations", maxFlows/4)
 			}
 		default:
-			return nil, g.fail("%q is unknown; want rank R {", w)
+			return nil, g.fail("%q is unknown; expected rank R {", w)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func readGoal(name string, r io.Reader) (*schedule, error) {
 // rank reads the operations of a rank.
 func (g *goalReader) rank(n int64) ([]goalOp, error) {
 	if w := g.next(); w != "{" {
-		return nil, g.fail("want { after rank, not %q", w)
+		return nil, g.fail("expected { after rank, not %q", w)
 	}
 	ops := []goalOp{}
 	labels := make(map[string]int)
@@ -211,7 +211,7 @@ func (g *goalReader) op(kind string, n int64) (op goalOp, err error) {
 		}
 		op.peer = int(peer)
 	default:
-		return op, g.fail("%q is unknown; want send, recv or calc", kind)
+		return op, g.fail("%q is unknown; expected send, recv or calc", kind)
 	}
 	for {
 		switch g.peek() {

@@ -40,7 +40,7 @@ func readTopo(name string, r io.Reader, sw topo.SwitchConfig) (*topo.Topology, e
 			continue
 		}
 		if len(words) != 2 {
-			return nil, fail(line, "want a key and a number, as in Radix_Down 8")
+			return nil, fail(line, "expected a key and a number, as in Radix_Down 8")
 		}
 		key := strings.ToLower(words[0])
 		v, err := whole(words[0], words[1], 0, 1<<40)

@@ -88,7 +88,7 @@ func (m *model) head(line int, words []string) error {
 	for i := 1; i < len(words); i++ {
 		key, ok := strings.CutSuffix(words[i], ":")
 		if !ok || i+1 == len(words) {
-			return m.src.fail(line, "%q: want pairs of a name and a number, as in model_parallel_NPU_group: 8", words[i])
+			return m.src.fail(line, "%q: expected pairs of a name and a number, as in model_parallel_NPU_group: 8", words[i])
 		}
 		i++
 		n, err := strconv.Atoi(words[i])

@@ -147,7 +147,7 @@ func TestMistakesInDistributions(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                    "fewer than two points",
 		"1 0\n2 0.5\n":        "the last share is 0.5",
-		"1 0\n2\n":            "d.txt:2:1: want a size",
+		"1 0\n2\n":            "d.txt:2:1: expected a size",
 		"1 0.1\n2 1\n":        "d.txt:1:1: the first share is 0.1",
 		"5 0\n4 1\n":          "d.txt:2:1: size and share must not be less",
 		"1 0\nx 1\n":          `size "x"`,

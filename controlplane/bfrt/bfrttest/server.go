@@ -95,7 +95,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *bfrtpb.SetF
 		return nil, status.Errorf(codes.PermissionDenied, "client %d has not subscribed", req.ClientId)
 	}
 	if len(req.Config) != 1 {
-		return nil, status.Errorf(codes.InvalidArgument, "want one program, not %d", len(req.Config))
+		return nil, status.Errorf(codes.InvalidArgument, "expected one program, not %d", len(req.Config))
 	}
 	config := req.Config[0]
 	switch req.Action {
