@@ -150,12 +150,12 @@ func TestPcapFilesOfOthers(t *testing.T) {
 	}
 	le := binary.LittleEndian
 	for want, file := range map[string]string{
-		"it begins with 78563412":         pcapFile(t, le, 0x12345678, 1, 16, 16, data),
-		"a pcapng file":                   pcapFile(t, le, 0x0a0d0d0a, 1, 16, 16, data),
+		"it begins with 78563412":             pcapFile(t, le, 0x12345678, 1, 16, 16, data),
+		"a pcapng file":                       pcapFile(t, le, 0x0a0d0d0a, 1, 16, 16, data),
 		"link type 113, expected 1, Ethernet": pcapFile(t, le, 0xa1b23c4d, 113, 16, 16, data),
-		"ends within a frame":             pcapFile(t, le, 0xa1b23c4d, 1, 17, 17, data),
-		"of which 16 were captured":       pcapFile(t, le, 0xa1b23c4d, 1, 16, 60, data),
-		"a frame of 4294967295 bytes":     pcapFile(t, le, 0xa1b23c4d, 1, 1<<32-1, 1<<32-1, data),
+		"ends within a frame":                 pcapFile(t, le, 0xa1b23c4d, 1, 17, 17, data),
+		"of which 16 were captured":           pcapFile(t, le, 0xa1b23c4d, 1, 16, 60, data),
+		"a frame of 4294967295 bytes":         pcapFile(t, le, 0xa1b23c4d, 1, 1<<32-1, 1<<32-1, data),
 	} {
 		l, err := OpenPcap(file, "")
 		if err == nil {

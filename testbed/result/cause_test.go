@@ -36,9 +36,9 @@ func TestCausesAreChecked(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Cause){
 		"needs the keys text and by": func(s *Cause) { s.By = "" },
-		"use small or paper":        func(s *Cause) { s.Scale = "large" },
-		"use paper or more":         func(s *Cause) { s.Gain = "less" },
-		"use none, opposite":        func(s *Cause) { s.Of = []string{"harm"} },
+		"use small or paper":         func(s *Cause) { s.Scale = "large" },
+		"use paper or more":          func(s *Cause) { s.Gain = "less" },
+		"use none, opposite":         func(s *Cause) { s.Of = []string{"harm"} },
 	} {
 		s := ok
 		if change(&s); s.Check() == nil || !strings.Contains(s.Check().Error(), want) {
