@@ -6,11 +6,33 @@ import (
 	"strings"
 	"testing"
 
+	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
+
+// A match field that is given twice is an error, whatever its number. Before, the last
+// value of a field beyond the 64th counted.
+func TestMatchFieldsAreGivenOnce(t *testing.T) {
+	const n = 70
+	bt, e := &boundTable{name: "t"}, &p4v1.TableEntry{}
+	give := func(id uint32) {
+		e.Match = append(e.Match, &p4v1.FieldMatch{FieldId: id, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{1}}}})
+	}
+	for id := range uint32(n) {
+		bt.fields = append(bt.fields, boundField{id: id + 1, name: "f", kind: p4configv1.MatchField_EXACT, width: 8})
+		give(id + 1)
+	}
+	for _, twice := range []uint32{1, 64, 65, n} {
+		give(twice)
+		if _, err := bt.match(&device{}, e); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "given twice") {
+			t.Errorf("field %d: %v", twice, err)
+		}
+		e.Match = e.Match[:n]
+	}
+}
 
 // The errors of a batch of any size fit into the header in which gRPC sends
 // them. Before, an error among 500,000 updates closed the connection, and the
