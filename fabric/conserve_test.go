@@ -56,7 +56,7 @@ func TestMissingFramesEndTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := New(Config{Topology: net, Hosts: roce.Defaults(), Switch: func(n *topo.Node, w Network) (Node, error) {
+		f, err := New(Config{Topology: net, Hosts: roce.Papers.Defaults(), Switch: func(n *topo.Node, w Network) (Node, error) {
 			s := fabrictest.New(net, n, w, fabrictest.Config{Overhead: 24, Buffer: 9e6, XOFF: 256e3, Resume: 2e3, Headroom: 3, Seed: 1})
 			if n.Name == "l1" {
 				return &leaky{Switch: s, net: w, change: c.change}, nil

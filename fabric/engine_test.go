@@ -94,7 +94,7 @@ func storm(t *testing.T, text string, life, threads int) (*Fabric, []*recorder) 
 		t.Fatal(err)
 	}
 	var rs []*recorder
-	f, err := New(Config{Topology: net, Hosts: roce.Defaults(), Threads: threads,
+	f, err := New(Config{Topology: net, Hosts: roce.Papers.Defaults(), Threads: threads,
 		Switch: func(n *topo.Node, net Network) (Node, error) {
 			r := newRecorder(n, net)
 			if n.Name == "a" {
@@ -299,7 +299,7 @@ func TestOneInstantHasTimersThenFramesByPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	var hub *sink
-	f, err := New(Config{Topology: net, Hosts: roce.Defaults(),
+	f, err := New(Config{Topology: net, Hosts: roce.Papers.Defaults(),
 		Switch: func(n *topo.Node, net Network) (Node, error) {
 			if n.Name == "hub" {
 				hub = &sink{*newRecorder(n, net)}

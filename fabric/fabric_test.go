@@ -52,7 +52,7 @@ func newBed(t testing.TB, topology string, options ...option) *bed {
 	}
 	b := &bed{t: t, net: net, switches: make(map[string]*fabrictest.Switch)}
 	sw := fabrictest.Config{Overhead: 24, Buffer: 9e6, XOFF: 256e3, Resume: 2e3, Headroom: 3, Seed: 1}
-	cfg := Config{Topology: net, Hosts: roce.Defaults(), Seed: 1}
+	cfg := Config{Topology: net, Hosts: roce.Papers.Defaults(), Seed: 1}
 	for _, o := range options {
 		o(&cfg, &sw)
 	}
@@ -334,7 +334,7 @@ func TestSwitchesAreNotifiedOfLinkChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := make(map[string]*watcher)
-	f, err := New(Config{Topology: net, Hosts: roce.Defaults(),
+	f, err := New(Config{Topology: net, Hosts: roce.Papers.Defaults(),
 		Faults: []Fault{{Link: "l1-s2", Down: true, From: 5 * vtime.Microsecond, Until: 9 * vtime.Microsecond}, {Link: "l2:5", Down: true, From: vtime.Microsecond}},
 		Switch: func(n *topo.Node, network Network) (Node, error) {
 			w := &watcher{fabrictest.New(net, n, network, fabrictest.Config{Buffer: 1e6, XOFF: 1e5}), network, nil}
@@ -390,7 +390,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = New(Config{Topology: net, Hosts: roce.Defaults(), Faults: []Fault{c.fault},
+		_, err = New(Config{Topology: net, Hosts: roce.Papers.Defaults(), Faults: []Fault{c.fault},
 			Switch: func(*topo.Node, Network) (Node, error) { return &recorder{}, nil }})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.fault, err, c.want)
@@ -554,7 +554,7 @@ func (a *arrivals) Arrive(_ vtime.Time, port int, _ *packet.Frame) {
 
 func TestWrongAdapters(t *testing.T) {
 	net := twoAdapters(t, 2*vtime.Gbps)
-	if _, err := New(Config{Topology: net, Hosts: roce.Defaults(), Switch: func(n *topo.Node, w Network) (Node, error) {
+	if _, err := New(Config{Topology: net, Hosts: roce.Papers.Defaults(), Switch: func(n *topo.Node, w Network) (Node, error) {
 		return fabrictest.New(net, n, w, fabrictest.Config{}), nil
 	}}); err == nil || !strings.Contains(err.Error(), "host a has links of 1Gbps and 2Gbps") {
 		t.Errorf("links of different rates: %v", err)

@@ -59,7 +59,7 @@ func (m *imported) output(w io.Writer, kind int, s *scenario.Scenario, r *fabric
 
 // imported makes a scenario from another simulator's files.
 func (f *fabricFlags) imported(cmd *cobra.Command) (*scenario.Scenario, *imported, error) {
-	c := &hpcc.Config{Hosts: roce.Defaults(), Switch: topo.NewSpec().Switch}
+	c := &hpcc.Config{Hosts: roce.Papers.Defaults(), Switch: topo.NewSpec().Switch}
 	if f.config != "" {
 		var err error
 		if c, err = hpcc.ReadConfig(f.config); err != nil {

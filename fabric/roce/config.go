@@ -29,7 +29,10 @@ type Network interface {
 
 // Config describes hosts. Start from Defaults: zero values are not replaced.
 type Config struct {
-	MTU int `yaml:"mtu" limits:"64..9216"` // payload bytes of a full packet
+	// Defaults names the defaults of keys that a file leaves out: those of operators, or
+	// those of the papers.
+	Defaults Preset `yaml:"defaults"`
+	MTU      int    `yaml:"mtu" limits:"64..9216"` // payload bytes of a full packet
 	// Transport is roce or uec. With uec, recovery and its times have no effect.
 	Transport Transport `yaml:"transport"`
 	// Overhead is the number of bytes on the link in addition to the frame:
@@ -100,11 +103,44 @@ type Config struct {
 	Trimming Trimming `yaml:"-" json:"-"`
 }
 
-// Defaults returns the configuration that most papers use: 1000-byte packets, an
-// acknowledgement for each, go-back-N, no window.
+// Preset names a set of defaults.
+type Preset string
+
+// Sets of defaults. They differ in the MTU, and in the congestion control that hosts
+// have if neither a file nor the switches' program names one.
+const (
+	// Operators is what operators of RoCE run: packets of 4096 bytes, the largest MTU of
+	// InfiniBand (volume 1, 5.2.2), on links for jumbo frames, and DCQCN with the
+	// parameters of adapters, dcqcn (docs/hosts.md has the sources).
+	Operators Preset = "operators"
+	// Papers is what most papers use: packets of 1000 bytes on links for Ethernet's
+	// standard frames, and DCQCN with the parameters of its paper, dcqcn_paper.
+	Papers Preset = "papers"
+)
+
+// CC returns the congestion control of RoCE hosts for which nothing else is given.
+func (p Preset) CC() string {
+	if p == Papers {
+		return "dcqcn_paper"
+	}
+	return "dcqcn"
+}
+
+// Defaults returns the configuration of hosts with the preset.
+func (p Preset) Defaults() Config {
+	c := Defaults()
+	if p == Papers {
+		c.Defaults, c.MTU = Papers, 1000
+	}
+	return c
+}
+
+// Defaults returns the configuration that operators use: an acknowledgement for each
+// packet, go-back-N, no window.
 func Defaults() Config {
 	return Config{
-		MTU:           1000,
+		Defaults:      Operators,
+		MTU:           4096,
 		Overhead:      24,
 		Recovery:      GoBackN,
 		AckEvery:      1,
@@ -129,6 +165,8 @@ func Defaults() Config {
 // a file, or "".
 func (c *Config) Check() (path string, err error) {
 	switch {
+	case c.Defaults != "" && c.Defaults != Operators && c.Defaults != Papers:
+		return "defaults", fmt.Errorf("there are no defaults of %s; want %s or %s", c.Defaults, Operators, Papers)
 	case c.MTU < MinMTU || c.MTU > MaxMTU:
 		return "mtu", fmt.Errorf("mtu is %d, must be from %d to %d", c.MTU, MinMTU, MaxMTU)
 	case c.Overhead < -20 || c.Overhead > 100:

@@ -41,7 +41,7 @@ type wire struct {
 
 func newWire(t testing.TB, change func(*Config)) *wire {
 	t.Helper()
-	w := &wire{t: t, hosts: make(map[netip.Addr]*Host), cfg: Defaults()}
+	w := &wire{t: t, hosts: make(map[netip.Addr]*Host), cfg: Papers.Defaults()}
 	if change != nil {
 		change(&w.cfg)
 	}
@@ -782,13 +782,13 @@ func TestConfigIsChecked(t *testing.T) {
 		"pbfs.mu":        func(c *Config) { c.PBFS.On, c.PBFS.Mu = true, 2 },
 		"pbfs.min_share": func(c *Config) { c.PBFS.On, c.PBFS.MinShare = true, 0 },
 	} {
-		c := Defaults()
+		c := Papers.Defaults()
 		change(&c)
 		if path, err := c.Check(); err == nil || path != want {
 			t.Errorf("%s: got %q, %v", want, path, err)
 		}
 	}
-	c := Defaults()
+	c := Papers.Defaults()
 	if path, err := c.Check(); err != nil {
 		t.Errorf("defaults: %s: %v", path, err)
 	}

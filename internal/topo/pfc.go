@@ -75,15 +75,15 @@ type Frames struct {
 	Added    int // bytes of the headers that a switch adds before it stores a frame
 	Overhead int // bytes on the link beyond a frame
 	Copies   int // of an arriving frame that can wait beside it: messages of a program
-	// Standard says that nobody has given the hosts' MTU. Their links carry Ethernet's
-	// standard frames, too.
+	// Standard says that hosts send the packets of papers, of 1000 bytes. Their links carry
+	// Ethernet's standard frames, too.
 	Standard bool
 }
 
 // StandardFrame is the length in bytes of the largest frame of a link with Ethernet's
 // MTU of 1500, without preamble and check sequence, and with 78 bytes for the headers
-// that switches add. Links carry such frames if neither SwitchConfig.MTU nor another MTU
-// of hosts than the default is given: headroom is not less than they need.
+// that switches add. Links carry such frames if SwitchConfig.MTU is not given and hosts
+// send the packets of papers: headroom is not less than they need.
 const StandardFrame = 1592
 
 // EthernetOverhead is the size of a frame on a link beyond its bytes in memory: 8 of

@@ -161,8 +161,8 @@ type SwitchConfig struct {
 	Buffer vtime.Size `yaml:"buffer"` // shared by all ports
 	// MTU is that of the links: the length in bytes of the largest packet after the
 	// Ethernet header, without the headers that switches add. Headroom follows from
-	// it. Zero means what hosts send (hosts.mtu) or, if that has its default, Ethernet's
-	// 1500.
+	// it. Zero means what hosts send (hosts.mtu) or, if that is the 1000 of papers,
+	// Ethernet's 1500.
 	MTU int `yaml:"mtu" limits:"64..9500"`
 	// MMU names the buffer management of a simulator or of switch chips: hpcc,
 	// conweave or broadcom. Its values are the defaults of the keys that the file

@@ -264,7 +264,7 @@ func TestSeedsAreAddedUntilClaimsAreClear(t *testing.T) {
 		{"3", "0", open, "[3 1 4]"}, {"0", "4", open, "[3 1 4 5]"}, {"3", "6", open, "[3 1 4 5 6 7]"},
 	} {
 		most, claim, want := c.most+" and "+c.open, c.claim, c.want
-		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: "+c.most+"\nmax_seeds_open: "+c.open, "jitter: 1us", "jitter: 6us", "than: a}", c.claim)
+		p := tinyPlan(t, "seeds: [3, 1]", "hosts: {defaults: papers}\nseeds: [3, 1]\nmax_seeds: "+c.most+"\nmax_seeds_open: "+c.open, "jitter: 1us", "jitter: 6us", "than: a}", c.claim)
 		out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
 		if err != nil {
 			t.Fatal(err)

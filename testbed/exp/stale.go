@@ -113,7 +113,7 @@ network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 3, rate: 40Gbps, delay: 2us}
   switch: {buffer: 1MB, pfc: {xoff: 60KB}}
 profile: %s
-hosts: {recovery: %s, cc: {algorithm: %s}}
+hosts: {defaults: papers, recovery: %s, cc: {algorithm: %s}}
 traffic:
 - incast: {degree: 4, size: 200KB, to: h1, jitter: 1us}
 - poisson: {sizes: websearch, load: 0.5, duration: 400us}

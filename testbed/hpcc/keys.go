@@ -39,7 +39,7 @@ func ReadConfig(name string) (*Config, error) {
 func ParseConfig(name, text string) (*Config, error) {
 	p := &configParser{
 		name: &name, given: make(map[string]diag.Pos), idle: make(map[string]*idle),
-		c:       &Config{name: name, Profile: "ecmp", Hosts: roce.Defaults(), Set: make(map[string]string)},
+		c:       &Config{name: name, Profile: "ecmp", Hosts: roce.Papers.Defaults(), Set: make(map[string]string)},
 		marking: true, hasWin: true, fast: true, multiRate: true, ackBytes: 1, intMulti: 1,
 	}
 	p.defaults()
@@ -479,7 +479,7 @@ func (p *configParser) stages() {
 
 func (p *configParser) irn(on bool) {
 	h := &p.c.Hosts
-	d := roce.Defaults()
+	d := roce.Papers.Defaults()
 	h.Recovery, h.RTOLow, h.RTO = d.Recovery, d.RTOLow, 0
 	if on {
 		h.Recovery, h.RTOLow, h.RTO = roce.IRN, 100*vtime.Microsecond, 320*vtime.Microsecond

@@ -14,8 +14,8 @@ import (
 
 // Frames returns the frames of a network whose switches run the program: those of its
 // hosts or, if the network gives its links' MTU, of that length, with the headers that
-// switches add. Hosts with the default MTU are on links that carry Ethernet's standard
-// frames. It returns an error if the hosts' frames exceed the links' MTU.
+// switches add. Hosts with the packets of papers are on links that carry Ethernet's
+// standard frames. It returns an error if the hosts' frames exceed the links' MTU.
 func (p *Program) Frames(t *topo.Topology, hosts *roce.Config) (topo.Frames, error) {
 	frame, err := hosts.LargestFrame()
 	if err != nil {
@@ -27,7 +27,7 @@ func (p *Program) Frames(t *topo.Topology, hosts *roce.Config) (topo.Frames, err
 		}
 		frame = mtu + packet.EthernetLen
 	}
-	f := topo.Frames{Largest: frame + p.Growth.Sent, Added: p.Growth.Stored, Overhead: hosts.Overhead, Standard: hosts.MTU == roce.Defaults().MTU}
+	f := topo.Frames{Largest: frame + p.Growth.Sent, Added: p.Growth.Stored, Overhead: hosts.Overhead, Standard: hosts.MTU == roce.Papers.Defaults().MTU}
 	if p.Growth.Copies {
 		f.Copies = 1
 	}

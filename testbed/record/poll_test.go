@@ -46,7 +46,7 @@ func TestRegistersArePolled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosts := roce.Defaults()
+	hosts := roce.Papers.Defaults()
 	hosts.CC.Algorithm = "dcqcn"
 	lab, err := virtual.Open(ctx, virtual.Config{Topology: c.Net(), Program: prog, Hosts: hosts, Paths: map[string]int{"h8": 1}, Seed: 1, Event: func(controlplane.Event) {}})
 	if err != nil {
@@ -132,7 +132,7 @@ func TestMetricsArePolled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab, err := virtual.Open(ctx, virtual.Config{Topology: c.Net(), Program: prog, Hosts: roce.Defaults(), Paths: map[string]int{"h8": 1}, Seed: 1, Event: func(controlplane.Event) {}})
+	lab, err := virtual.Open(ctx, virtual.Config{Topology: c.Net(), Program: prog, Hosts: roce.Papers.Defaults(), Paths: map[string]int{"h8": 1}, Seed: 1, Event: func(controlplane.Event) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 40Gbps, delay: 2us}
   switch: {buffer: 9MB, pfc: {xoff: 256KB}}
 profiles: [rlb-drill]
+hosts: {defaults: papers}
 paths: {h8: 1}
 traffic:
 - poisson: {sizes: websearch, load: 0.6, duration: 1ms, from: h1..h3, to: h5..h7}

@@ -190,7 +190,7 @@ func hostsFor(m *manifest.Manifest, c roce.Config) roce.Config {
 		case m.Has("pint"):
 			c.CC.Algorithm = "hpcc_pint"
 		default:
-			c.CC.Algorithm = "dcqcn_paper"
+			c.CC.Algorithm = c.Defaults.CC()
 		}
 	}
 	if step, err := m.Value("pint.step", m.Network); err == nil && c.CC.PINT.Step == 0 {

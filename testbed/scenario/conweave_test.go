@@ -17,7 +17,7 @@ network:
   change: [{link: l1-s1, rate: 20Gbps}, {link: l1-s2, delay: 6us}]
   switch: {buffer: 12MB, pfc: {xoff: 1MB}, recirculation: {rate: 12800Gbps, latency: 10ns}}
 arms: [{name: conweave, profile: conweave, set: {conweave.extra: 2ms}}]
-hosts: {recovery: go-back-n, cc: {algorithm: dcqcn}}
+hosts: {defaults: papers, recovery: go-back-n, cc: {algorithm: dcqcn}}
 traffic:
 - poisson: {sizes: websearch, load: 0.5, other_leaf: true, flows: 30}
 until: 40ms

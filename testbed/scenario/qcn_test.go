@@ -22,7 +22,7 @@ network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 10Gbps, delay: 1us}
   switch: {buffer: 4MB, pfc: {xoff: 256KB}}
 profiles: [qcn]
-hosts: {cc: {algorithm: ALGORITHM, qcn: {rise_timer: 1500us}}}
+hosts: {defaults: papers, cc: {algorithm: ALGORITHM, qcn: {rise_timer: 1500us}}}
 traffic:
 - incast: {degree: 4, size: 3MB, to: h1, start: 10us}
 until: 30ms

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/fabric"
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
@@ -65,9 +66,9 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 	}
 	r.f = f
 	s := r.s
-	s.runs = f.Without(notOfRuns...).Canonical()
+	s.runs = withoutPapers(f.Without(notOfRuns...).Canonical())
 	s.runs, s.earlier = armNames(s.runs)
-	s.Keys = newKeys()
+	s.Keys = newKeys(preset(f))
 	f.Into(s)
 	// Values that could not be read would be reported again.
 	if err := f.Err(); err != nil {
@@ -103,6 +104,40 @@ type reader struct {
 	// programs by what they are made of.
 	addressed map[*topo.Topology]*topo.Topology
 	built     map[string]*program.Program
+}
+
+// preset returns the defaults that a file names for its hosts.
+func preset(f *yamlfile.File) roce.Preset { return roce.Preset(f.Raw("hosts").Text("defaults")) }
+
+// withoutPapers returns what runs follow from without the defaults of papers. Outcomes
+// that were made when all files had these are of the same runs.
+func withoutPapers(runs []byte) []byte {
+	if !bytes.Contains(runs, []byte(`"defaults":"papers"`)) {
+		return runs
+	}
+	var all map[string]any
+	if err := json.Unmarshal(runs, &all); err != nil {
+		return runs
+	}
+	strip := func(in map[string]any) {
+		if hosts, ok := in["hosts"].(map[string]any); ok && hosts["defaults"] == string(roce.Papers) {
+			if delete(hosts, "defaults"); len(hosts) == 0 {
+				delete(in, "hosts")
+			}
+		}
+	}
+	strip(all)
+	arms, _ := all["arms"].([]any)
+	for _, a := range arms {
+		if arm, ok := a.(map[string]any); ok {
+			strip(arm)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return text
 }
 
 // armNames returns what runs follow from (see Scenario.Runs) with the names of arms that
@@ -366,7 +401,7 @@ func (r *reader) cases(arms []arm, grid []point) {
 // one makes a case from a file with all overlays. After errors, which it notes, it
 // returns nil.
 func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case {
-	c := &Case{Keys: newKeys(), canonical: f.Canonical()}
+	c := &Case{Keys: newKeys(preset(f)), canonical: f.Canonical()}
 	f.Into(&c.Keys)
 	if f.Err() == nil {
 		workload.Resolve(c.Traffic, func(name string) string { return resolve(r.dir, name) })

@@ -161,8 +161,10 @@ type Axis struct {
 	Points []yamlfile.Raw `yaml:"points"` // overlays, with a name
 }
 
-func newKeys() Keys {
-	return Keys{Network: topo.NewSpec(), Hosts: roce.Defaults(), Until: vtime.Second}
+// newKeys returns the keys of a file that says nothing, with the defaults that its
+// hosts.defaults names.
+func newKeys(of roce.Preset) Keys {
+	return Keys{Network: topo.NewSpec(), Hosts: of.Defaults(), Until: vtime.Second}
 }
 
 // Read reads a scenario file at the scale of the paper. Names of other files
@@ -210,7 +212,7 @@ func (s *Scenario) Open(name string) (io.ReadCloser, error) {
 // A run ends at until at the latest; zero means that it ends when its flows have
 // ended or cannot proceed.
 func New(name string, t *topo.Topology, p *gen.Profile, flows []fabric.Flow, hosts roce.Config, until vtime.Time) (*Scenario, error) {
-	s := &Scenario{Name: name, Keys: newKeys(), Seeds: []uint64{1}}
+	s := &Scenario{Name: name, Keys: newKeys(hosts.Defaults), Seeds: []uint64{1}}
 	s.Hosts = hosts
 	s.Until = cmp.Or(until, vtime.Never)
 	program.Fit(p, t)

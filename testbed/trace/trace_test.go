@@ -93,8 +93,8 @@ func TestTraceFollowsAPacket(t *testing.T) {
 }
 
 func TestTraceOfAFlow(t *testing.T) {
-	text, _ := run(t, "", "", "# none\n", "packets: []\ntraffic: [{incast: {degree: 1, size: 3KB, to: h3}}]\n", trace.Want{Flow: 1, Packet: 2})
-	has(t, text, "table I.route", "received: 10")
+	text, _ := run(t, "", "", "# none\n", "packets: []\ntraffic: [{incast: {degree: 1, size: 6KB, to: h3}}]\n", trace.Want{Flow: 1, Packet: 2})
+	has(t, text, "table I.route", "received: 19")
 }
 
 // The mistakes of beginners and what the trace says about them.

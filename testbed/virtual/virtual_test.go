@@ -61,7 +61,7 @@ func converge(t *testing.T, file, to string) (*topo.Topology, *fabric.Results) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(context.Background(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
+	l, err := Open(context.Background(), Config{Topology: net, Program: prog, Hosts: roce.Papers.Defaults()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestStartsAsAControllerWants(t *testing.T) {
 			if err != nil {
 				continue // not every program is for Tofino
 			}
-			l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
+			l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: roce.Papers.Defaults()})
 			if err != nil {
 				t.Errorf("%s on %s: %v", name, target, err)
 				continue
@@ -196,7 +196,7 @@ func TestRegistersInMemory(t *testing.T) {
 				}
 				continue // not every program is for Tofino
 			}
-			l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: roce.Defaults()})
+			l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: roce.Papers.Defaults()})
 			if err != nil {
 				t.Fatal(err)
 			}

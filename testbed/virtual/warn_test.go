@@ -84,7 +84,7 @@ func incast(t *testing.T, pfc string, tap func(*topo.Topology) func(*topo.Node) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosts := roce.Defaults()
+	hosts := roce.Papers.Defaults()
 	hosts.CC.Algorithm = "none"
 	l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: hosts, Tap: tap(net)})
 	if err != nil {

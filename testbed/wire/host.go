@@ -52,7 +52,7 @@ func (c *Config) fit(mtu int) error {
 	headers := frame - packet.EthernetLen - c.Hosts.MTU
 	switch {
 	case c.Hosts.MTU == 0 && mtu == 0:
-		c.Hosts.MTU = roce.Defaults().MTU
+		c.Hosts.MTU = roce.Papers.Defaults().MTU // any interface carries it
 	case c.Hosts.MTU == 0:
 		if c.Hosts.MTU = min(mtu-headers, roce.MaxMTU); c.Hosts.MTU < roce.MinMTU {
 			return fmt.Errorf("the interface's MTU is %d, too small for RoCEv2 packets with %d bytes of headers: raise it", mtu, headers)

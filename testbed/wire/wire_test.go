@@ -62,7 +62,7 @@ func config(t testing.TB, host string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosts := roce.Defaults()
+	hosts := roce.Papers.Defaults()
 	hosts.CC.Algorithm = "dcqcn"
 	return Config{
 		Topology: net, Host: net.NodeByName(host).ID, Hosts: hosts, Scale: 200, Epoch: time.Now(),
@@ -211,7 +211,7 @@ func TestHostsTakeTheMTUOfTheInterface(t *testing.T) {
 		{4096, 1500, 0, "none", "packets have up to 4140 bytes, and the interface's MTU is 1500: set the hosts' mtu to at most 1456"},
 		{0, 100, 0, "none", "too small for RoCEv2 packets"},
 	} {
-		cfg := Config{Hosts: roce.Defaults()}
+		cfg := Config{Hosts: roce.Papers.Defaults()}
 		cfg.Hosts.MTU, cfg.Hosts.CC.Algorithm = c.mtu, c.algorithm
 		err := cfg.fit(c.iface)
 		if c.err != "" {

@@ -46,7 +46,7 @@ func simulate(t *testing.T, net *topo.Topology, flows []fabric.Flow) *fabric.Res
 }
 
 func defaultHosts() roce.Config {
-	hosts := roce.Defaults()
+	hosts := roce.Papers.Defaults()
 	hosts.MTU, hosts.AckEvery = 4096, 1024
 	return hosts
 }

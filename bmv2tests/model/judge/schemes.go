@@ -7,6 +7,7 @@ import (
 	_ "github.com/pauseless/pauseless/gen/blocks/pfc_emulated/model"
 	_ "github.com/pauseless/pauseless/gen/blocks/red/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/ar/model"
+	_ "github.com/pauseless/pauseless/gen/schemes/caver/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/clb/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/conga/model"
 	_ "github.com/pauseless/pauseless/gen/schemes/conweave/model"
