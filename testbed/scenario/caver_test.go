@@ -21,7 +21,7 @@ until: 100ms
 `
 	r := runSmall(t, text, Options{})
 	ecmp, caver := r[0].Summary, r[1].Summary
-	if caver.Stuck != 0 || caver.P99FCTUS > ecmp.P99FCTUS/2 {
-		t.Errorf("caver: p99 FCT %.0f us, %d stuck flows; ecmp: %.0f us", caver.P99FCTUS, caver.Stuck, ecmp.P99FCTUS)
+	if caver.P99FCTUS > ecmp.P99FCTUS/2 {
+		t.Errorf("caver: p99 FCT %.0f us; ecmp: %.0f us", caver.P99FCTUS, ecmp.P99FCTUS)
 	}
 }
