@@ -166,7 +166,7 @@ func Defaults() Config {
 func (c *Config) Check() (path string, err error) {
 	switch {
 	case c.Defaults != "" && c.Defaults != Operators && c.Defaults != Papers:
-		return "defaults", fmt.Errorf("there are no defaults of %s; want %s or %s", c.Defaults, Operators, Papers)
+		return "defaults", fmt.Errorf("there are no defaults of %s; write %s or %s", c.Defaults, Operators, Papers)
 	case c.MTU < MinMTU || c.MTU > MaxMTU:
 		return "mtu", fmt.Errorf("mtu is %d, must be from %d to %d", c.MTU, MinMTU, MaxMTU)
 	case c.Overhead < -20 || c.Overhead > 100:
