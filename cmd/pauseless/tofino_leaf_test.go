@@ -34,7 +34,7 @@ func paperPanel() (flags []string) {
 }
 
 // tofinoSchemes has a profile for each scheme that there is for Tofino.
-var tofinoSchemes = []string{"ar", "clb", "conga", "drill", "ecmp", "hermes", "hpcc", "letflow", "pbfs", "pcn", "plb", "presto", "qcn", "rlb-drill", "rps"}
+var tofinoSchemes = []string{"ar", "clb", "conga", "drill", "ecmp", "hermes", "hpcc", "letflow", "ofan", "pbfs", "pcn", "plb", "presto", "qcn", "rlb-drill", "rps"}
 
 // What would be written to the papers' own leaf, with loads and times, for each scheme.
 func TestDryRunOfThePapersLeaf(t *testing.T) {
