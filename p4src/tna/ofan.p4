@@ -88,7 +88,7 @@ struct metadata_t {
     // length
     bit<16> length;     // of the frame, without the fabric's headers
     // ofan
-    bit<16> longer;     // bytes that the packet is longer
+    bit<16> longer;     // bytes that the packet is longer; first the limit
 }
 
 struct egress_metadata_t {
@@ -255,7 +255,11 @@ control Ofan(inout metadata_t meta) {
 
     @name(".set_ofan")
     action set_ofan(@value("bytes(ofan.short)") bit<16> longest) {
-        meta.longer = meta.length |-| longest;
+        meta.longer = longest;
+    }
+
+    action compare() {
+        meta.longer = meta.length |-| meta.longer;
     }
 
     @name(".ofan") @kind("settings")
@@ -268,6 +272,7 @@ control Ofan(inout metadata_t meta) {
 
     apply {
         ofan.apply();
+        compare();
         if (meta.longer == 0) {
             meta.step = turn.execute(meta.leaf[5:0] ++ 1w0);
         } else {
