@@ -30,7 +30,7 @@ var mark = marks(`<!--n ([^>]+?) :: ([^>]+?) :: ([^>]*?) ?:: (less|more)-->\d+<!
 
 // valueMark matches the mean of a metric of an arm in a sentence: the outcome, the arm,
 // the metric, and the point.
-var valueMark = marks(`<!--v ([^>]+?) :: ([^>]+?) :: ([^>]+?) :: ([^>]*?)-->[0-9.]+<!--/v-->`)
+var valueMark = marks(`<!--v ([^>]+?) :: ([^>]+?) :: ([^>]+?) :: ([^>]*?)-->[^<]*<!--/v-->`)
 
 // intervalMark matches the effect of a claim with its interval in a sentence or a table:
 // the outcome, the text of the claim, and its point.
