@@ -48,7 +48,7 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{dir: dir, open: open, addressed: make(map[*topo.Topology]*topo.Topology), built: make(map[string]*program.Program), s: &Scenario{Scale: scale, File: name, Dir: dir, text: data, open: open}}
+	r := &reader{dir: dir, open: open, addressed: make(map[*topo.Topology]*topo.Topology), built: make(map[string]*program.Program), tried: make(map[trial]bool), s: &Scenario{Scale: scale, File: name, Dir: dir, text: data, open: open}}
 	switch scale {
 	case Paper:
 	case Small:
@@ -104,6 +104,16 @@ type reader struct {
 	// programs by what they are made of.
 	addressed map[*topo.Topology]*topo.Topology
 	built     map[string]*program.Program
+	tried     map[trial]bool
+}
+
+// trial is what the flows of a case follow from. Those of cases that differ in the arm
+// alone are generated once, to check them.
+type trial struct {
+	net           *topo.Topology
+	traffic       string // canonical
+	open          bool
+	warmup, until vtime.Time
 }
 
 // preset returns the defaults that a file names for its hosts.
@@ -416,8 +426,9 @@ func (r *reader) one(f *yamlfile.File, networks map[string]*topo.Topology) *Case
 		c.check(f)
 		r.packets(f, c)
 	}
-	if f.Err() == nil {
+	if of := (trial{c.net, f.CanonicalAt("traffic"), c.Open(), c.Warmup, c.Until}); f.Err() == nil && !r.tried[of] {
 		err := c.try(r.s.Seeds[0])
+		r.tried[of] = err == nil
 		if where := (*workload.Error)(nil); errors.As(err, &where) {
 			f.Errorf(join("traffic", where.Path), "%v", where.Err)
 		} else if err != nil {
