@@ -289,7 +289,8 @@ struct egress_metadata_t {
     bit<1>  queue_due;    // the queue must be reported to ingress
     bit<32> unit;         // time of 512 bits on the link, in 1/1024 ns
     bit<32> ahead;        // cells in the queue when the packet was enqueued
-    time_t  waited;       // time of the packet in the switch
+    time_t  in_switch;    // time of the packet in the switch
+    time_t  waited;       // the same
     time_t  explained;    // transmission time of the cells ahead
     time_t  held_for;     // queueing delay above explained
     time_t  held_long;    // not zero: a PAUSE delayed the packet
@@ -479,6 +480,7 @@ parser EgressParser(packet_in packet, out headers_t hdr, out egress_metadata_t m
         meta.queue_due = 0;
         meta.unit = 0;
         meta.ahead = 0;
+        meta.in_switch = 0;
         meta.waited = 0;
         meta.explained = 0;
         meta.held_for = 0;
@@ -1768,13 +1770,23 @@ control Sojourn(inout headers_t hdr,
     }
 
     action measure_time() {
-        meta.waited = parsed.global_tstamp[31:0] - hdr.bridge.came;
+        meta.in_switch = parsed.global_tstamp[31:0] - hdr.bridge.came;
+    }
+
+    // Times are subtracted from times, and waits from waits: the hash unit
+    // copies between the two, which need not be in one group of containers
+    // then.
+    Hash<time_t>(HashAlgorithm_t.IDENTITY) copied;
+
+    action copy() {
+        meta.waited = copied.get({ meta.in_switch });
     }
 
     apply {
         measure_queue();
         if (hdr.bridge.isValid()) {
             measure_time();
+            copy();
         }
         if (hdr.feedback.isValid() && hdr.feedback.held == 1) {
             keep.execute(0);
