@@ -95,7 +95,7 @@ func (c *Case) Source() ([]byte, *manifest.Manifest, error) {
 	if c.own != nil {
 		return c.own.P4, c.own.Manifest, nil
 	}
-	g, err := gen.Generate(c.profile, c.target)
+	g, err := gen.Generate(c.network(), c.target)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%v: %w", c, err)
 	}
