@@ -230,7 +230,7 @@ func TestConfigurationsThatCannotBe(t *testing.T) {
 		"a dynamic PFC threshold needs":     {Ports: one, PFC: softswitch.PFC{Lossless: 1, Thresholds: softswitch.Thresholds{Alpha: 1}}},
 		"above the 1KB at which it pauses":  {Ports: one, PFC: softswitch.PFC{Lossless: 1, Thresholds: softswitch.Thresholds{XOFF: 1000, XON: 2000}}},
 		"port 2: PFC resumes at 2KB":        {Ports: []softswitch.Port{{Number: 2}}, Buffer: softswitch.Buffer{Size: 10_000}, PFC: softswitch.PFC{Lossless: 1, Thresholds: softswitch.Thresholds{Alpha: 1, XOFF: 1000, XON: 2000}}},
-		"want 0 to 65536":                   {Ports: []softswitch.Port{{Number: 1, Weights: [8]int{1 << 58}}}}, // a round would have 1600 · 2⁵⁸ bytes: zero
+		"must be 0 to 65536":                {Ports: []softswitch.Port{{Number: 1, Weights: [8]int{1 << 58}}}}, // a round would have 1600 · 2⁵⁸ bytes: zero
 		"weights [0 -1 0":                   {Ports: []softswitch.Port{{Number: 1, Weights: [8]int{0, -1}}}},
 		"headroom and reserve of all ports": {Ports: one, Buffer: softswitch.Buffer{Size: 1000}, PFC: softswitch.PFC{Lossless: 1, Thresholds: softswitch.Thresholds{XOFF: 1, Headroom: 2000}}},
 	} {

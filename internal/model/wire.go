@@ -268,10 +268,12 @@ func (f *Frame) Backward() uint32 {
 	return g.FiveTuple()
 }
 
-// Of RoCEv2: the opcode of acknowledgements, where data has lower ones; the syndrome of a
-// NAK for a missing packet; and how many sequence numbers there are.
+// Of RoCEv2: the opcode of acknowledgements, where data has lower ones; the bytes of the
+// header behind theirs; the syndrome of a NAK for a missing packet; and how many sequence
+// numbers there are.
 const (
 	OpcodeACK   = 0x11
+	AETH        = 4
 	SyndromeNAK = 0x60
 	PSNs        = 1 << 24
 )

@@ -111,6 +111,10 @@ func message(s *model.Switch, p *model.Packet) {
 	if m.Kind == pauseMessage {
 		f["pause"+string(rune('0'+class))] = 0xffff
 	}
-	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: p.Rest}
+	rest := p.Rest
+	if s.Is("aeth") && p.Syndrome() >= 0 {
+		rest = rest[model.AETH:] // a header of the packet, which the frame does not have
+	}
+	p.Frame = &model.Frame{Dst: 0x0180c2000001, Src: p.Src, Type: model.TypePFC, PFC: f, Rest: rest}
 	p.Limit = 60
 }
