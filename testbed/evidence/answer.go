@@ -57,7 +57,7 @@ func (d *documents) answer() {
 				if c == nil {
 					return
 				}
-				fmt.Fprintf(&b, " %s (%s) |", share(c.Effect), interval(c))
+				fmt.Fprintf(&b, " %s |", effect(c))
 			}
 			b.WriteByte('\n')
 		}

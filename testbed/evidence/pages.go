@@ -149,7 +149,7 @@ func (d *documents) withInterval(page string, old []byte) []byte {
 		return old
 	}
 	begin, _, _ := strings.Cut(string(old), "-->")
-	return fmt.Appendf(nil, "%s-->%s (%s)<!--/i-->", begin, share(c.Effect), interval(c))
+	return fmt.Appendf(nil, "%s-->%s<!--/i-->", begin, effect(c))
 }
 
 // claim returns a claim of an outcome, whose file's name may end in -paper, or reports that

@@ -342,6 +342,14 @@ func share(x result.Num) string {
 	return result.Effect{Change: float64(x), Given: true}.String()
 }
 
+// effect returns a change with its interval, which few runs may not have.
+func effect(c *result.Judged) string {
+	if i := interval(c); i != "" {
+		return fmt.Sprintf("%s (%s)", share(c.Effect), i)
+	}
+	return share(c.Effect) + " (too few runs for an interval)"
+}
+
 func interval(c *result.Judged) string {
 	low, high := share(max(c.Low, -1)), share(max(c.High, -1))
 	if low == "" || high == "" {
