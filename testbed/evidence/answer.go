@@ -146,7 +146,7 @@ var rowsTable = regexp.MustCompile(`(?s)<!-- rows -->\n(.*?)<!-- end -->`)
 var beside = regexp.MustCompile(`; \d+ PAUSE,[^|;]*?\[[^\]]*\]\([^)]*\)`)
 
 // readme writes the rows of docs/answer.md into README.md: when to use a design, by how much
-// it is better in the first comparison, and the main number of its paper, without what stands beside the numbers.
+// it is better in the comparison before the first semicolon, and the main number of its paper, without what stands beside the numbers.
 func (d *documents) readme() {
 	rows := rowsTable.FindSubmatch(d.page("docs/answer.md"))
 	old := d.page("README.md")
