@@ -22,13 +22,14 @@ func init() {
 		Base:      &model.Base{Choose: choose},
 		Header:    "congestion:8",
 		Fill: func(g *model.Drawer, h model.Fields) {
-			h["congestion"] = g.UpTo(full)
+			h["congestion"] = model.Pick(g, g.UpTo(full), min(g.Arg("caver", "accept"), full)) // on the limit, beside a load of 100
 		},
-		Limits: map[string]int64{"caver.accept": 1000, "caver.depth": slots},
+		Limits:  map[string]int64{"caver.accept": 1000, "caver.depth": slots},
+		Special: map[string]int64{"caver.accept": 120}, // other draws are so low that only the best path is good enough
 		Registers: map[string]model.Register{
 			"caver_best":      port,
 			"caver_paths":     port,
-			"caver_best_load": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(full) }},
+			"caver_best_load": {Draw: func(g *model.Drawer, _ int) int64 { return model.Pick(g, g.UpTo(full), 100) }},
 			"caver_next":      {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(slots - 1) }},
 			"caver_count":     {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(slots) }},
 		},
