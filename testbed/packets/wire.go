@@ -112,6 +112,16 @@ func (w *Wire) Carried(series int, n uint64, closed bool) {
 // End returns what was sent and received, for expectations and results.
 func (w *Wire) End() *Run { return w.run }
 
+// sends reports whether the series has packets of the protocol and from the address of an
+// IPv4 packet. The identification alone does not tell: the kernel's TCP draws its own.
+func (s *Spec) sends(ip packet.IPv4) bool {
+	if s.ip == 0 {
+		return false
+	}
+	own := packet.IPv4(s.base[s.ip:])
+	return ip.Protocol() == own.Protocol() && bytes.Equal(ip[12:16], own[12:16])
+}
+
 func (w *Wire) recognise(host int, d []byte) (series, index int, answer bool) {
 	eth := packet.AsEthernet(d)
 	if eth == nil {
@@ -126,7 +136,7 @@ func (w *Wire) recognise(host int, d []byte) (series, index int, answer bool) {
 		}
 		id := int(binary.BigEndian.Uint16(ip[4:]))
 		i := id>>seriesBit - 1
-		if i >= 0 && i < len(list) && list[i].ip > 0 && bytes.Equal(ip[12:16], list[i].base[list[i].ip+12:list[i].ip+16]) {
+		if i >= 0 && i < len(list) && list[i].sends(ip) {
 			return i, max(id&(1<<seriesBit-1)-1, 0), false
 		}
 		if head := ip.HeaderLen(); at == packet.EthernetLen && ip.Protocol() == protoICMP && len(ip) >= head+icmpLen && ip[head] == 0 {
