@@ -256,6 +256,7 @@ func First(want []*p4v1.Entity) []*p4v1.Update {
 		return 3
 	}
 	updates := make([]*p4v1.Update, 0, len(want))
+	memory := make([]p4v1.Update, len(want))
 	for p := range 4 {
 		for _, e := range want {
 			if phase(e) != p {
@@ -265,7 +266,9 @@ func First(want []*p4v1.Entity) []*p4v1.Update {
 			if p == 3 || isDefault(e) {
 				typ = p4v1.Update_MODIFY
 			}
-			updates = append(updates, &p4v1.Update{Type: typ, Entity: e})
+			u := &memory[len(updates)]
+			u.Type, u.Entity = typ, e
+			updates = append(updates, u)
 		}
 	}
 	return updates

@@ -20,6 +20,7 @@ package intent
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -72,6 +73,7 @@ type Plan struct {
 	distances []topo.Distances // of each leaf
 	longest   int              // path between leaves, in links
 	tiers     int              // of switches
+	routes    *routes
 }
 
 // New returns the plan of a network whose switches have the same program.
@@ -96,7 +98,7 @@ func NetworkOf(t *topo.Topology, node int, base manifest.Network, o Options) man
 }
 
 func newPlan(t *topo.Topology, m *manifest.Manifest, o Options) *Plan {
-	p := &Plan{topo: t, manifest: m, options: o, leaves: leavesOf(t), longest: 1, tiers: 1}
+	p := &Plan{topo: t, manifest: m, options: o, leaves: leavesOf(t), longest: 1, tiers: 1, routes: &routes{by: map[hops][]atomic.Pointer[p4v1.Entity]{}}}
 	for i := range t.Nodes {
 		p.tiers = max(p.tiers, int(t.Nodes[i].Tier))
 	}
@@ -163,6 +165,8 @@ type builder struct {
 	nextHops []nextHops   // by leaf
 	sessions map[int]bool // existing clone sessions
 	ofPorts  map[portNetwork][]schema.Arg
+	known    []atomic.Pointer[p4v1.Entity] // routes by the ports knownBy: see routesBy
+	knownBy  nextHops
 
 	replication, entries []*p4v1.Entity
 	err                  error

@@ -4,7 +4,10 @@ package intent
 
 import (
 	"net/netip"
+	"sync"
+	"sync/atomic"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/topo"
 )
@@ -42,13 +45,57 @@ func (b *builder) route() {
 
 // toLeaf routes addresses at another leaf.
 func (b *builder) toLeaf(net netip.Prefix, leaf int, w nextHops) {
-	e := schema.Entry{Table: "route", Match: []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}}
-	switch {
-	case w.count == 0:
+	if w.count == 0 {
 		return
-	case w.count == 1:
+	}
+	if net != topo.LeafPrefix(leaf) {
+		b.addRoute(net, leaf, w)
+		return
+	}
+	known := &b.routesBy(w)[leaf]
+	if e := known.Load(); e != nil {
+		b.entries = append(b.entries, e)
+		return
+	}
+	n := len(b.entries)
+	if b.addRoute(net, leaf, w); len(b.entries) > n {
+		known.Store(b.entries[n])
+	}
+}
+
+// hops is what routes to leaves depend on, beside the leaf.
+type hops struct {
+	nextHops
+	shift int
+}
+
+// routes are entries that several switches have: those to each leaf by the same ports.
+type routes struct {
+	sync.Mutex
+	by map[hops][]atomic.Pointer[p4v1.Entity]
+}
+
+// routesBy returns the routes by the same ports as at this switch, by leaf.
+func (b *builder) routesBy(w nextHops) []atomic.Pointer[p4v1.Entity] {
+	if b.known != nil && b.knownBy == w {
+		return b.known
+	}
+	key := hops{w, HashShift(b.node.Tier)}
+	b.routes.Lock()
+	defer b.routes.Unlock()
+	if b.routes.by[key] == nil {
+		b.routes.by[key] = make([]atomic.Pointer[p4v1.Entity], len(b.leaves))
+	}
+	b.known, b.knownBy = b.routes.by[key], w
+	return b.known
+}
+
+// addRoute adds a route by equal-cost ports.
+func (b *builder) addRoute(net netip.Prefix, leaf int, w nextHops) {
+	e := schema.Entry{Table: "route", Match: []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}}
+	if w.count == 1 {
 		e.Action, e.Args = "to_port", []schema.Arg{{Name: "port", Value: w.first}}
-	default:
+	} else {
 		e.Action = "to_leaf"
 		args := [...]schema.Arg{
 			{Name: "leaf", Value: leaf}, {Name: "first_port", Value: w.first}, {Name: "last_path", Value: w.count - 1},

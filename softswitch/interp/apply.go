@@ -202,7 +202,7 @@ func (m *Machine) applyHeavy(t *Table, number uint32) int32 {
 	}
 	switch {
 	case member != nil:
-		action, args, pc = member.Action, member.Args, t.pcs[2*member.Action]
+		action, args, pc = member.Action, member.Args, t.Info.byAction[2*member.Action]
 	case action < 0: // an empty group does nothing
 		pc, args = t.Info.pcs[len(t.Info.pcs)-1], nil
 	}

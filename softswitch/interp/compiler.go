@@ -343,6 +343,7 @@ func (c *compiler) finish() {
 		for i := range t.pcs {
 			t.pcs[i] = at(label(t.pcs[i]))
 		}
+		t.orderActions(len(p.Actions))
 	}
 	for i := range p.matches {
 		p.matches[i].to = at(label(p.matches[i].to))

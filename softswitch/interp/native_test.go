@@ -286,6 +286,7 @@ func randomProgram(rng *rand.Rand) *Program {
 		if len(info.pcs) == 0 {
 			info.pcs = []int32{int32(end), int32(end), int32(end)}
 		}
+		info.orderActions(1)
 	}
 	p.code = append(p.code, instr{op: iEnd})
 	for g := range gresses {

@@ -212,6 +212,7 @@ type TableInfo struct {
 	parts        []keyPart
 	ranges       []table.Field
 	pcs          []int32 // instructions of action i: hit 2i, miss 2i+1; last: a miss without default action
+	byAction     []int32 // the same by index in Program.Actions; −1 for those of other tables
 	inline       bool    // never applied: the code of its only action replaces it
 }
 

@@ -2,7 +2,11 @@
 
 package interp
 
-import "github.com/pauseless/pauseless/softswitch/table"
+import (
+	"slices"
+
+	"github.com/pauseless/pauseless/softswitch/table"
+)
 
 // records are the parts of entries that packets use: the first instruction of
 // the action, and its arguments. Entries with equal content share a record, so
@@ -19,6 +23,14 @@ type records struct {
 func newRecords(args int) records {
 	n := args + 1
 	return records{stride: n, index: table.NewExact(64 * n), key: make([]uint64, n)}
+}
+
+// clone returns a copy, with scratch memory of its own.
+func (r *records) clone() records {
+	c := *r
+	c.data, c.uses, c.free = slices.Clone(r.data), slices.Clone(r.uses), slices.Clone(r.free)
+	c.index, c.key = r.index.Clone(), make([]uint64, r.stride)
+	return c
 }
 
 // get returns the number of the record with this content. It makes the record

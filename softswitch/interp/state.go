@@ -200,7 +200,6 @@ type Table struct {
 	missed  []uint64 // def as a record, for translated code
 
 	Info    *TableInfo
-	prog    *Program
 	index   table.Index
 	exact32 *table.Exact32 // index, if it has this type
 	exact   *table.Exact   // …
@@ -208,30 +207,67 @@ type Table struct {
 	lpm     *table.LPM     // …
 	key     []uint64       // scratch
 	quick   bool           // applyTable applies it directly
-	argsAt  int            // offset of the arguments in Entry.limbs
+	argsAt  int            // offset of the arguments in Body.limbs
 	entries []Entry
 	// recordOf has the record numbers of entries, unless the table is heavy.
 	recordOf []uint32
 	free     []uint32
 	def      Entry
-	pcs      []int32 // of action i: after a hit 2i, after a miss 2i+1; −1 for none
 	// extras is true if entries have extensions. heavy is true if applying needs
 	// them: direct meters, an action profile. Counters and ageing need only hot.
 	extras, heavy, counts bool
+	shared                bool // the entries are those of a Contents
+	_                     [16]byte
 	hot                   []*[hotChunk]Hot // by entry, with extras
 	registers             []*Register      // of the entries
 }
 
 // Entry is an entry of a table, or its default.
 type Entry struct {
-	pc     int32 // first instruction after a hit; −1 for a free entry
+	*Body // nil for a free entry
+	Ext   *Extension
+	pc    int32 // first instruction after a hit; −1 for a free entry
+}
+
+// A Body is what only the control plane changes of an entry: its match, its action and
+// its arguments. It is immutable, and tables of several switches with the same program
+// may have it.
+type Body struct {
 	action int32 // index of the action; −1 for none
 	prefix int32
 	// priority of the match
 	priority int32
 	limbs    []uint64 // value, mask if any, arguments
 	ranges   []table.Range
-	Ext      *Extension
+}
+
+// NewBody returns the body of an entry. action is −1 if a member or group determines it.
+func (t *TableInfo) NewBody(m *table.Match, action int, args []uint64) *Body {
+	at := t.argsAt()
+	b := &Body{action: int32(action), prefix: int32(m.Prefix), priority: m.Priority, limbs: make([]uint64, at+len(args)), ranges: m.Ranges}
+	copy(b.limbs, m.Value)
+	copy(b.limbs[bitvec.Limbs(t.Width):at], m.Mask)
+	copy(b.limbs[at:], args)
+	return b
+}
+
+// orderActions sets byAction, for a program with so many actions.
+func (t *TableInfo) orderActions(actions int) {
+	t.byAction = slices.Repeat([]int32{-1}, 2*actions)
+	if !t.inline {
+		for i, a := range t.Actions {
+			copy(t.byAction[2*a:], t.pcs[2*i:2*i+2])
+		}
+	}
+}
+
+// argsAt returns the offset of the arguments in Body.limbs.
+func (t *TableInfo) argsAt() int {
+	n := bitvec.Limbs(t.Width)
+	if t.Kind == "ternary" || t.Kind == "range" {
+		n *= 2
+	}
+	return n
 }
 
 // Extension has the parts of an entry that few entries need.
@@ -291,21 +327,9 @@ func (t *Table) init(p *Program, info *TableInfo) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	t.Info, t.prog, t.index, t.key = info, p, index, make([]uint64, bitvec.Limbs(info.Width))
-	t.exact32, _ = index.(*table.Exact32)
-	t.exact, _ = index.(*table.Exact)
-	t.lpm32, _ = index.(*table.LPM32)
-	t.lpm, _ = index.(*table.LPM)
-	t.argsAt = len(t.key)
-	if info.Kind == "ternary" || info.Kind == "range" {
-		t.argsAt *= 2
-	}
-	t.pcs = slices.Repeat([]int32{-1}, 2*len(p.Actions))
-	if !info.inline {
-		for i, a := range info.Actions {
-			copy(t.pcs[2*a:], info.pcs[2*i:2*i+2])
-		}
-	}
+	t.Info, t.key = info, make([]uint64, bitvec.Limbs(info.Width))
+	t.setIndex(index)
+	t.argsAt = info.argsAt()
 	t.counts = info.Counters && !info.actionsCount
 	t.heavy = info.Meter >= 0 || info.Profile >= 0 || info.entrySlot >= 0
 	t.extras = t.heavy || info.Counters || info.Timeout
@@ -316,7 +340,7 @@ func (t *Table) init(p *Program, info *TableInfo) {
 	for _, e := range info.Entries {
 		// The second of two equal entries in the program never matches.
 		if _, dup := index.Find(&e.Match); !dup {
-			t.insert(&e.Match, e.Action, e.Args)
+			t.insert(info.NewBody(&e.Match, e.Action, e.Args))
 		}
 	}
 }
@@ -324,7 +348,7 @@ func (t *Table) init(p *Program, info *TableInfo) {
 // Len returns the number of entries.
 func (t *Table) Len() int { return t.index.Len() }
 
-// Entry returns an entry by its number. It is valid until the next insertion.
+// Entry returns an entry by its number. It is valid until the next change of the table.
 func (t *Table) Entry(id uint32) *Entry { return &t.entries[id] }
 
 // Default returns the default entry.
@@ -337,13 +361,13 @@ func (t *Table) Slots() uint32 { return uint32(len(t.entries)) }
 func (e *Entry) IsDefault() bool { return e.prefix < 0 }
 
 // Used reports whether there is an entry of this number.
-func (e *Entry) Used() bool { return e.limbs != nil }
+func (e *Entry) Used() bool { return e.Body != nil }
 
 // Each calls f with every entry, in the order of the numbers, until f returns
 // false.
 func (t *Table) Each(f func(id uint32, e *Entry) bool) {
 	for i := range t.entries {
-		if e := &t.entries[i]; e.limbs != nil && !f(uint32(i), e) {
+		if e := &t.entries[i]; e.Body != nil && !f(uint32(i), e) {
 			return
 		}
 	}
@@ -351,6 +375,7 @@ func (t *Table) Each(f func(id uint32, e *Entry) bool) {
 
 // Extend returns the extension of an entry. It adds one if necessary.
 func (t *Table) Extend(id uint32) *Extension {
+	t.own()
 	e := &t.entries[id]
 	if e.Ext == nil {
 		e.Ext = NewExtension()
@@ -409,13 +434,19 @@ func (e *ErrFull) Error() string {
 // Insert adds an entry and returns its number. There must be none with the same
 // match. action is −1 if a member or group determines it.
 func (t *Table) Insert(m *table.Match, action int, args []uint64) (uint32, error) {
+	return t.InsertBody(t.Info.NewBody(m, action, args))
+}
+
+// InsertBody is Insert for an entry with this body.
+func (t *Table) InsertBody(b *Body) (uint32, error) {
 	if t.Len() >= t.Info.Size {
 		return 0, &ErrFull{"table " + t.Info.Name, t.Info.Size}
 	}
-	return t.insert(m, action, args), nil
+	return t.insert(b), nil
 }
 
-func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
+func (t *Table) insert(b *Body) uint32 {
+	t.own()
 	id := uint32(len(t.entries))
 	if n := len(t.free); n > 0 {
 		id, t.free = t.free[n-1], t.free[:n-1]
@@ -423,10 +454,7 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 		t.entries = append(t.entries, Entry{})
 	}
 	e := &t.entries[id]
-	limbs := make([]uint64, t.argsAt+len(args))
-	copy(limbs, m.Value)
-	copy(limbs[len(t.key):t.argsAt], m.Mask)
-	*e = Entry{prefix: int32(m.Prefix), priority: m.Priority, limbs: limbs, ranges: m.Ranges}
+	*e = Entry{}
 	if t.extras {
 		if int(id/hotChunk) == len(t.hot) {
 			t.hot = append(t.hot, new([hotChunk]Hot))
@@ -437,8 +465,9 @@ func (t *Table) insert(m *table.Match, action int, args []uint64) uint32 {
 	for _, r := range t.registers {
 		r.resetCell(int(id) + 1)
 	}
-	t.SetAction(id, action, args)
-	t.index.Insert(m, id)
+	t.setBody(id, b)
+	m := t.Match(e)
+	t.index.Insert(&m, id)
 	return id
 }
 
@@ -501,21 +530,28 @@ func (t *Table) quicken() {
 
 // SetAction replaces the action of an entry.
 func (t *Table) SetAction(id uint32, action int, args []uint64) {
+	t.own()
+	m := t.Match(&t.entries[id])
+	t.setBody(id, t.Info.NewBody(&m, action, args))
+}
+
+// setBody sets the body of an entry, of which at most action and arguments change.
+func (t *Table) setBody(id uint32, b *Body) {
 	t.recent.forget()
 	e := &t.entries[id]
-	e.action, e.pc = int32(action), -1
-	if action >= 0 {
-		e.pc = t.pcs[2*action]
+	e.Body, e.pc = b, -1
+	if b.action >= 0 {
+		e.pc = t.Info.byAction[2*b.action]
 	}
-	t.setRecord(id, e.pc, args)
-	e.limbs = slices.Concat(e.limbs[:t.argsAt], args) // a copy of the entry keeps its own
+	t.setRecord(id, e.pc, b.limbs[t.argsAt:])
 	if t.direct != nil {
-		t.direct[e.limbs[0]] = t.recordOf[id] + 1
+		t.direct[b.limbs[0]] = t.recordOf[id] + 1
 	}
 }
 
 // Delete removes an entry.
 func (t *Table) Delete(id uint32) {
+	t.own()
 	t.recent.forget()
 	m := t.Match(&t.entries[id])
 	t.index.Delete(&m)
@@ -523,7 +559,7 @@ func (t *Table) Delete(id uint32) {
 	if t.direct != nil {
 		t.direct[m.Value[0]] = 0
 	}
-	t.entries[id] = Entry{pc: -1, action: -1}
+	t.entries[id] = Entry{pc: -1}
 	t.free = append(t.free, id)
 }
 
@@ -533,11 +569,11 @@ func (t *Table) SetDefault(action int, args []uint64) {
 	if t.extras && ext == nil {
 		ext = NewExtension()
 	}
-	t.def = Entry{action: int32(action), prefix: -1, limbs: slices.Clone(args), Ext: ext}
+	t.def = Entry{Body: &Body{action: int32(action), prefix: -1, limbs: slices.Clone(args)}, Ext: ext}
 	switch {
 	case t.Info.inline:
 	case action >= 0:
-		t.def.pc = t.pcs[2*action+1]
+		t.def.pc = t.Info.byAction[2*action+1]
 	default:
 		t.def.pc = t.Info.pcs[len(t.Info.pcs)-1]
 	}

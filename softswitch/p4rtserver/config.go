@@ -5,7 +5,6 @@ package p4rtserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -267,32 +266,15 @@ func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4v1.GetForwa
 }
 
 // Preload sets a configuration and applies updates without a controller, for a
-// switch that starts with a program. Either all updates are applied or none.
+// switch that starts with a program. Either all updates are applied or none. A Loader
+// starts many switches.
 func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Update) error {
-	p, err := bind(cfg, s.opts.Compile)
+	l, err := NewLoader(cfg, s.opts.Compile)
 	if err != nil {
 		return err
 	}
-	s.serial.Lock()
-	defer s.serial.Unlock()
-	s.writes.Lock()
-	defer s.writes.Unlock()
-	d, err := s.newDevice(p)
-	if err != nil {
-		return err
-	}
-	l, done := d.learning()
-	defer done()
-	for i, u := range updates {
-		l.begin()
-		err := d.preload(u)
-		if err != nil {
-			return fmt.Errorf("update %d: %s", i+1, status.Convert(err).Message())
-		}
-		l.keep(l.uses())
-	}
-	s.commit(d)
-	return nil
+	l.shares = false // with whom?
+	return l.Load(s, updates)
 }
 
 // preload applies an update at the start of a switch. Entries may be const

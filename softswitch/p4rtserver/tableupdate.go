@@ -22,6 +22,7 @@ type tableUpdate struct {
 	hasAct bool
 	number int // of the action; −1 if a member or group determines it
 	args   []uint64
+	body   *interp.Body // of an insertion
 	meta   entryMeta
 
 	meter      *interp.MeterRates // of the direct meter; nil if not given
@@ -68,7 +69,13 @@ func (d *device) decodeTableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) (op
 		return u, nil
 	}
 	u.hasAct = true
-	return u, u.decodeAction(d, e.Action)
+	if err := u.decodeAction(d, e.Action); err != nil {
+		return nil, err
+	}
+	if typ == p4v1.Update_INSERT {
+		u.body = t.prog.NewBody(&u.match, u.number, u.args)
+	}
+	return u, nil
 }
 
 // resources parses the parts of an entry other than match and action.
@@ -178,6 +185,11 @@ func (u *tableUpdate) decodeAction(d *device, a *p4v1.TableAction) error {
 
 func (u *tableUpdate) size() int { return 1 }
 
+// cost is the memory of the entry in bytes.
+func (u *tableUpdate) cost() int64 {
+	return entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta)
+}
+
 func (u *tableUpdate) apply(d *device) (func(), error) {
 	t := d.state.Tables[u.t.number]
 	if u.isDef {
@@ -266,11 +278,11 @@ func (u *tableUpdate) insert(d *device, t *interp.Table) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	cost := entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta)
+	cost := u.cost()
 	if err := d.grow(cost); err != nil {
 		return nil, err
 	}
-	id, err := t.Insert(&u.match, u.number, u.args)
+	id, err := t.InsertBody(u.body)
 	if err != nil {
 		d.shrink(cost)
 		var full *interp.ErrFull
@@ -340,7 +352,7 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), error) {
 	old := save(t, id)
 	before := costOf(t, t.Entry(id))
-	most := entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta) // the new entry beside the old one
+	most := u.cost() // the new entry beside the old one
 	if err := d.grow(most); err != nil {
 		return nil, err
 	}

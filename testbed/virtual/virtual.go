@@ -135,18 +135,21 @@ func (l *Lab) load(ctx context.Context) error {
 		return err
 	}
 	l.schemas = make(map[*program.Program]*schema.Schema)
-	configs := make(map[*program.Program]*p4v1.ForwardingPipelineConfig)
+	loaders := make(map[*program.Program]*p4rtserver.Loader)
 	ids := l.cfg.Topology.Switches()
 	for _, id := range ids {
 		prog := l.cfg.Program.Of(id)
-		if configs[prog] != nil {
+		if loaders[prog] != nil {
 			continue
 		}
 		p := prog.Pipeline()
 		if l.schemas[prog], err = schema.New(p.P4Info); err != nil {
 			return err
 		}
-		configs[prog] = &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
+		config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
+		if loaders[prog], err = p4rtserver.NewLoader(config, l.compile()); err != nil {
+			return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
+		}
 	}
 	errs := make([]error, len(ids))
 	var next atomic.Int64
@@ -154,7 +157,7 @@ func (l *Lab) load(ctx context.Context) error {
 	for range min(runtime.GOMAXPROCS(0), len(ids)) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(ids) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				errs[i] = l.preload(ids[i], configs[l.cfg.Program.Of(ids[i])], entities)
+				errs[i] = l.preload(ids[i], loaders[l.cfg.Program.Of(ids[i])], entities)
 			}
 		})
 	}
@@ -162,17 +165,20 @@ func (l *Lab) load(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), errors.Join(errs...))
 }
 
-func (l *Lab) preload(id int, config *p4v1.ForwardingPipelineConfig, entitiesOf func(int) ([]*p4v1.Entity, error)) error {
+// compile returns the options for compiling programs.
+func (l *Lab) compile() interp.Options { return interp.Options{Trace: l.cfg.Trace} }
+
+func (l *Lab) preload(id int, loader *p4rtserver.Loader, entitiesOf func(int) ([]*p4v1.Entity, error)) error {
 	entities, err := entitiesOf(id)
 	if err != nil {
 		return err
 	}
-	o := p4rtserver.Options{Compile: interp.Options{Trace: l.cfg.Trace}}
+	o := p4rtserver.Options{Compile: l.compile()}
 	if l.cfg.Served {
 		o.Backlog, o.Share, o.VirtualTime = backlog, 1, true
 	}
 	l.p4rt[id] = p4rtserver.New(l.switches[id], o)
-	if err := l.p4rt[id].Preload(config, diff.First(entities)); err != nil {
+	if err := loader.Load(l.p4rt[id], diff.First(entities)); err != nil {
 		return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
 	}
 	return nil

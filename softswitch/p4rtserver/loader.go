@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package p4rtserver
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"google.golang.org/grpc/status"
+)
+
+// A Loader starts switches of one process that have the same program. What they have in
+// common exists once: the pipeline, entries that several switches have, and the contents
+// of tables that are equal in all entries. A switch whose table changes later gets a copy
+// of its own. Several goroutines may use a Loader; it should be dropped when all switches
+// have started, because it keeps what it has seen.
+type Loader struct {
+	pipeline *pipeline
+	shares   bool // no value is translated: decoded entries are the same for all switches
+
+	mu sync.RWMutex
+	// entries are the entries seen so far, by entryKey. nil: only one switch had it.
+	entries map[string]*sharedEntry
+	// contents are those of tables, by number and the entries' identifiers.
+	contents map[string]*sharedContents
+}
+
+// sharedEntry is an entry that several switches have.
+type sharedEntry struct {
+	id uint32
+	u  *tableUpdate
+}
+
+// sharedContents are the entries of a table that several switches may have.
+type sharedContents struct {
+	contents *interp.Contents // nil: tables of this kind cannot share any
+	cost     int64            // of all entries, see entryCost
+}
+
+// NewLoader returns a loader for switches with this configuration.
+func NewLoader(cfg *p4v1.ForwardingPipelineConfig, o interp.Options) (*Loader, error) {
+	p, err := bind(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Loader{pipeline: p, shares: len(p.translations) == 0, entries: map[string]*sharedEntry{}, contents: map[string]*sharedContents{}}, nil
+}
+
+// Load sets the configuration of a switch and applies updates without a controller. Either
+// all updates are applied or none.
+func (l *Loader) Load(s *Server, updates []*p4v1.Update) error {
+	s.serial.Lock()
+	defer s.serial.Unlock()
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	d, err := s.newDevice(l.pipeline)
+	if err != nil {
+		return err
+	}
+	if err := l.apply(d, updates); err != nil {
+		d.drop()
+		return err
+	}
+	s.commit(d)
+	return nil
+}
+
+// start is a table at the start of a switch.
+type start struct {
+	updates int
+	entries []*sharedEntry // of the updates, if all are shared
+	shared  bool           // has its contents from another switch
+}
+
+func (l *Loader) apply(d *device, updates []*p4v1.Update) error {
+	shared := l.sharedEntries(d, updates)
+	tables := make([]start, len(d.state.Tables))
+	for i, u := range updates {
+		if t := d.tables[u.GetEntity().GetTableEntry().GetTableId()]; t != nil && !u.GetEntity().GetTableEntry().GetIsDefaultAction() {
+			b := &tables[t.number]
+			if b.updates++; shared[i] != nil {
+				b.entries = append(b.entries, shared[i])
+			}
+		}
+	}
+	for number := range tables {
+		b, t := &tables[number], d.state.Tables[number]
+		if b.updates == 0 {
+			continue
+		}
+		if len(b.entries) < b.updates || t.Len() > 0 {
+			b.entries = nil
+		}
+		if c := l.contentsOf(number, b.entries); c != nil && c.contents != nil && d.grow(c.cost) == nil {
+			t.Share(c.contents)
+			b.shared = true
+			continue
+		}
+		t.Reserve(t.Len() + b.updates)
+	}
+	learning, done := d.learning()
+	defer done()
+	for i, u := range updates {
+		learning.begin()
+		var err error
+		switch x := shared[i]; {
+		case x == nil:
+			err = d.preload(u)
+		case !tables[x.u.t.number].shared:
+			_, err = x.u.apply(d)
+		}
+		if err != nil {
+			return fmt.Errorf("update %d: %s", i+1, status.Convert(err).Message())
+		}
+		learning.keep(learning.uses())
+	}
+	for number := range tables {
+		if b := &tables[number]; len(b.entries) > 0 && !b.shared {
+			l.keep(number, b.entries, d.state.Tables[number])
+		}
+	}
+	return nil
+}
+
+// sharedEntries returns, by update, the entries that other switches have, too.
+func (l *Loader) sharedEntries(d *device, updates []*p4v1.Update) []*sharedEntry {
+	shared := make([]*sharedEntry, len(updates))
+	if !l.shares {
+		return shared
+	}
+	var fresh []int // of updates: the first or second time
+	key := make([]byte, 0, 128)
+	l.mu.RLock()
+	for i, u := range updates {
+		key = l.entryKey(key[:0], u)
+		if len(key) == 0 {
+			continue
+		}
+		if shared[i] = l.entries[string(key)]; shared[i] == nil {
+			fresh = append(fresh, i)
+		}
+	}
+	l.mu.RUnlock()
+	if len(fresh) == 0 {
+		return shared
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, i := range fresh {
+		key = l.entryKey(key[:0], updates[i])
+		e, seen := l.entries[string(key)]
+		if seen && e == nil {
+			if o, err := d.decode(updates[i]); err == nil {
+				e = &sharedEntry{uint32(len(l.entries)), o.(*tableUpdate)}
+			}
+		}
+		l.entries[string(key)] = e
+		shared[i] = e
+	}
+	return shared
+}
+
+// contentsOf returns the contents of a table that has these entries, or nil.
+func (l *Loader) contentsOf(number int, entries []*sharedEntry) *sharedContents {
+	if len(entries) == 0 {
+		return nil
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.contents[contentsKey(number, entries)]
+}
+
+// keep keeps the contents of a table for other switches.
+func (l *Loader) keep(number int, entries []*sharedEntry, t *interp.Table) {
+	key := contentsKey(number, entries)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.contents[key] != nil { // another switch was faster
+		return
+	}
+	c := &sharedContents{contents: t.Contents()}
+	for _, e := range entries {
+		c.cost += e.u.cost()
+	}
+	l.contents[key] = c
+}
+
+func contentsKey(number int, entries []*sharedEntry) string {
+	key := binary.LittleEndian.AppendUint32(make([]byte, 0, 4*(len(entries)+1)), uint32(number))
+	for _, e := range entries {
+		key = binary.LittleEndian.AppendUint32(key, e.id)
+	}
+	return string(key)
+}
+
+// entryKey appends a key of an update that inserts an entry which can be shared: one with
+// an action, and nothing that belongs to the entry of one switch. Otherwise it appends
+// nothing.
+func (l *Loader) entryKey(key []byte, u *p4v1.Update) []byte {
+	e := u.GetEntity().GetTableEntry()
+	t := l.pipeline.tables[e.GetTableId()]
+	a := e.GetAction().GetAction()
+	switch {
+	case u.GetType() != p4v1.Update_INSERT, t == nil, a == nil, t.info.HasInitialEntries:
+		return key
+	case e.IsDefaultAction, e.IsConst, e.IdleTimeoutNs != 0, cookieOf(e) != 0, len(e.Metadata) > 0,
+		e.CounterData != nil, e.MeterConfig != nil, e.MeterCounterData != nil, e.TimeSinceLastHit != nil:
+		return key
+	}
+	from := len(key)
+	number := func(n uint32) { key = binary.LittleEndian.AppendUint32(key, n) }
+	text := func(b []byte) {
+		number(uint32(len(b)))
+		key = append(key, b...)
+	}
+	number(e.TableId)
+	number(uint32(e.Priority))
+	number(uint32(len(e.Match)))
+	for _, m := range e.Match {
+		number(m.GetFieldId())
+		switch x := m.GetFieldMatchType().(type) {
+		case *p4v1.FieldMatch_Exact_:
+			number(1)
+			text(x.Exact.GetValue())
+		case *p4v1.FieldMatch_Lpm:
+			number(2)
+			text(x.Lpm.GetValue())
+			number(uint32(x.Lpm.GetPrefixLen()))
+		case *p4v1.FieldMatch_Ternary_:
+			number(3)
+			text(x.Ternary.GetValue())
+			text(x.Ternary.GetMask())
+		case *p4v1.FieldMatch_Range_:
+			number(4)
+			text(x.Range.GetLow())
+			text(x.Range.GetHigh())
+		case *p4v1.FieldMatch_Optional_:
+			number(5)
+			text(x.Optional.GetValue())
+		default:
+			return key[:from]
+		}
+	}
+	number(a.GetActionId())
+	for _, p := range a.GetParams() {
+		number(p.GetParamId())
+		text(p.GetValue())
+	}
+	return key
+}

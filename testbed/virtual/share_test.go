@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtual
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/testbed/program"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+)
+
+// openTree starts a fat tree, one switch after the other.
+func openTree(t *testing.T, k int, profile string) (*topo.Topology, *Lab) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	net, err := topo.Parse("t.yaml", fmt.Appendf(nil, "fat_tree: {k: %d, rate: 100Gbps, delay: 1us}", k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := program.Load(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program.Fit(p, net)
+	prog, err := program.Build(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), Config{Topology: net, Program: prog, Hosts: roce.Papers.Defaults()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net, l
+}
+
+// tableOf returns a switch's table by the end of its name.
+func tableOf(t *testing.T, l *Lab, node int, name string) *interp.Table {
+	t.Helper()
+	for _, table := range l.Switch(node).State().Tables {
+		if strings.HasSuffix(table.Info.Name, name) {
+			return table
+		}
+	}
+	t.Fatalf("the program has no table %s", name)
+	return nil
+}
+
+// What switches have in common exists once: an entry that several have, and the routes of
+// all core switches and of the spines of a pod. Switches beyond the second of a kind take
+// no memory for them.
+func TestEntriesInCommonExistOnce(t *testing.T) {
+	const k = 8
+	net, l := openTree(t, k, "ecmp")
+	defer l.Close()
+	entries, bodies, different := 0, map[*interp.Body]bool{}, map[string]bool{}
+	tables := map[topo.Tier]map[*interp.Entry]bool{1: {}, 2: {}, 3: {}}
+	for _, id := range net.Switches() {
+		table := tableOf(t, l, id, "route")
+		tables[net.Nodes[id].Tier][table.Entry(0)] = true
+		table.Each(func(_ uint32, e *interp.Entry) bool {
+			entries++
+			bodies[e.Body] = true
+			m := table.Match(e)
+			different[fmt.Sprint(m, e.Action(), table.Args(e))] = true
+			return true
+		})
+	}
+	if entries != k*k*5/4*(k*k/2)+k*k*k/4-k*k/2 { // a leaf has its hosts instead of itself
+		t.Errorf("the switches have %d routes", entries)
+	}
+	// The first two switches that have an entry have their own.
+	if most := 2 * len(different); len(bodies) > most || len(different) > entries/4 {
+		t.Errorf("%d entries, of which %d are different, exist %d times", entries, len(different), len(bodies))
+	}
+	for tier, most := range map[topo.Tier]int{1: k * k / 2, 2: 2 * k, 3: 2} {
+		if n := len(tables[tier]); n > most {
+			t.Errorf("tier %d has %d tables of routes, want at most %d", tier, n, most)
+		}
+	}
+}
+
+// Changing an entry of one core switch leaves the others as they were.
+func TestChangingOneSwitchLeavesTheOthers(t *testing.T) {
+	net, l := openTree(t, 4, "ecmp")
+	defer l.Close()
+	var cores []int
+	for _, id := range net.Switches() {
+		if net.Nodes[id].Tier == 3 {
+			cores = append(cores, id)
+		}
+	}
+	list := func(id int) (text string) {
+		table := tableOf(t, l, id, "route")
+		table.Each(func(id uint32, e *interp.Entry) bool {
+			m := table.Match(e)
+			text += fmt.Sprintln(id, m, e.Action(), table.Args(e))
+			return true
+		})
+		return text
+	}
+	before := list(cores[0])
+	for _, id := range cores {
+		if list(id) != before {
+			t.Fatalf("the core switches have different routes:\n%s\n%s", before, list(id))
+		}
+	}
+	if tableOf(t, l, cores[2], "route").Entry(0) != tableOf(t, l, cores[3], "route").Entry(0) {
+		t.Fatal("the third and the fourth core switch do not share their routes")
+	}
+	control, err := l.Control(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := control.Session(net.Nodes[cores[2]].Name)
+	sch, err := schema.New(l.cfg.Program.P4Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(typ p4v1.Update_Type, leaf, port int) {
+		t.Helper()
+		net := topo.LeafPrefix(leaf)
+		e, err := sch.Entry(schema.Entry{Table: "route", Match: []schema.Match{schema.Prefix("dst_addr", net.Addr(), net.Bits())}, Action: "to_port", Args: []schema.Arg{{Name: "port", Value: port}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(t.Context(), []*p4v1.Update{{Type: typ, Entity: e}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(p4v1.Update_MODIFY, 0, 3)
+	change(p4v1.Update_DELETE, 1, 1)
+	if list(cores[2]) == before {
+		t.Error("the switch has not changed")
+	}
+	for _, id := range []int{cores[0], cores[1], cores[3]} {
+		if list(id) != before {
+			t.Errorf("%s has changed, too:\n%s\nit had\n%s", net.Nodes[id].Name, list(id), before)
+		}
+	}
+}
