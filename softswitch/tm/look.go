@@ -12,9 +12,12 @@ import (
 )
 
 // WatchQueued sets or, with nil, removes Watcher.Queued and leaves the rest of the
-// watcher. Watcher.Pause may call it: Queued is then called with the packet for which a
-// PAUSE is sent.
-func (m *Manager) WatchQueued(f func(p *Packet)) { m.watch.Queued = f }
+// watcher. Of the queues, only has those whose packets it is called with, a set by port;
+// nil: all. Watcher.Pause may call WatchQueued: Queued is then called with the packet for
+// which a PAUSE is sent.
+func (m *Manager) WatchQueued(f func(p *Packet), only []uint8) {
+	m.watch.Queued, m.watch.only = f, only
+}
 
 // Ports returns the number of ports.
 func (m *Manager) Ports() int { return len(m.ports) }
@@ -22,21 +25,20 @@ func (m *Manager) Ports() int { return len(m.ports) }
 // Now returns the time of the manager's clock.
 func (m *Manager) Now() vtime.Time { return m.sched.Now() }
 
-// Waits returns the packets in a queue, in order. The queue must not change meanwhile.
-func (m *Manager) Waits(port, q int) iter.Seq[*Packet] {
-	return func(yield func(*Packet) bool) {
-		for p := m.class(port, q).head; p != nil; {
-			n := p.next
-			if n != nil {
-				cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
-			}
-			if !yield(p) {
-				return
-			}
-			p = n
-		}
+// First returns the first packet in a queue, or nil.
+func (m *Manager) First(port, q int) *Packet { return m.class(port, q).head }
+
+// Behind returns the next packet of the queue that the packet is in, or nil.
+func (p *Packet) Behind() *Packet {
+	n := p.next
+	if n != nil {
+		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
 	}
+	return n
 }
+
+// Left returns the number of packets that have left a queue, modulo 2^32.
+func (m *Manager) Left(port, q int) uint32 { return m.class(port, q).left }
 
 // Account returns the class of the ingress port In that the packet is charged to, or -1.
 func (p *Packet) Account() int {

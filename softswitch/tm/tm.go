@@ -231,6 +231,7 @@ type Watcher struct {
 	Queue   func(port, queue int, d Depth)
 	Ingress func(port, class int, bytes int64)
 	Queued  func(p *Packet)
+	only    []uint8 // see WatchQueued
 }
 
 // port is the state of a port. In a large network, ports are rarely in the
@@ -316,10 +317,12 @@ func (m *Manager) class(port, c int) *class {
 func (o *port) class(c int) *class { return o.m.class(int(o.number), c) }
 
 type queue struct {
-	head, tail           *Packet
-	depth                Depth
-	maxPackets, maxBytes int64
-	resumed              vtime.Time // when the last pause by the peer ended
+	head, tail *Packet
+	depth      Depth
+	maxPackets uint32
+	left       uint32 // packets that have left, modulo 2^32
+	maxBytes   int64
+	resumed    vtime.Time // when the last pause by the peer ended
 }
 
 // pause is the times of pauses of a class.
@@ -484,12 +487,12 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	}
 	qu.tail = p
 	qu.depth.add(size, 1, m.cells)
-	qu.maxPackets = max(qu.maxPackets, int64(qu.depth.Packets))
+	qu.maxPackets = max(qu.maxPackets, uint32(qu.depth.Packets))
 	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
 	if m.watch.Queue != nil {
 		m.watch.Queue(out, q, qu.depth)
 	}
-	if m.watch.Queued != nil {
+	if m.watch.Queued != nil && (m.watch.only == nil || m.watch.only[out]&bit(q) != 0) {
 		m.watch.Queued(p)
 	}
 	o.wake()
@@ -661,6 +664,7 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 	qu := &c.queue
 	p := qu.head
 	qu.head = p.next
+	qu.left++
 	if qu.head == nil {
 		qu.tail = nil
 		o.filled &^= bit(q)

@@ -50,7 +50,8 @@ const (
 	rootLoop
 )
 
-// events returns all pauses until now, and the waits of those that last.
+// events returns all pauses until now, and the waits of those that last. It notes the
+// flows that are in roots.
 func (r *Recorder) events(now vtime.Time) (list []*event) {
 	add := func(node int, p pause, waits []wait) {
 		if p.until > p.since {
@@ -59,6 +60,7 @@ func (r *Recorder) events(now vtime.Time) (list []*event) {
 	}
 	for id := range r.topo.Nodes {
 		if w := r.switches[id]; w != nil {
+			w.settle()
 			for _, p := range w.pauses {
 				if !p.open {
 					add(id, p, w.waits)

@@ -3,6 +3,8 @@
 package causes
 
 import (
+	"fmt"
+
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -54,4 +56,41 @@ func (r *Recorder) Storms(now vtime.Time) (list []Storm) {
 		list = append(list, out)
 	}
 	return list
+}
+
+// CheckContents compares what is followed of queues with the queues. It returns the number
+// of packets compared.
+func (r *Recorder) CheckContents() (packets int, err error) {
+	for id, w := range r.switches {
+		if w == nil {
+			continue
+		}
+		for class, list := range w.holds {
+			for port := range list {
+				c := list[port]
+				if c.ring == nil {
+					continue
+				}
+				c.from, c.counted = nil, 0 // the ring is only read
+				c.trim(w.m.Left(port, class), nil)
+				p := w.m.First(port, class)
+				for k := range c.all() {
+					if p == nil || k.flow != p.Frame.Flow() || k.came != p.Enqueued || int64(k.size) != p.Size() {
+						return packets, fmt.Errorf("node %d port %d class %d: packet %d of %d is %v in the queue, and %+v here", id, port, class, packets, c.n, p, *k)
+					}
+					p = p.Behind()
+					packets++
+				}
+				if p != nil {
+					return packets, fmt.Errorf("node %d port %d class %d: the queue has more than %d packets", id, port, class, c.n)
+				}
+				for in := range w.ports {
+					if got, want := c.bytes(in, w.m.Ports()), w.m.Waiting(in, port, class); got != want {
+						return packets, fmt.Errorf("node %d port %d class %d: %d bytes came by port %d, want %d", id, port, class, got, in, want)
+					}
+				}
+			}
+		}
+	}
+	return packets, nil
 }

@@ -3,6 +3,7 @@
 package causes_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -247,6 +248,9 @@ type attached struct {
 	log *frameLog
 	lab *virtual.Lab
 	end vtime.Time
+
+	compared int // packets in queues, with what the recorder follows
+	wrong    error
 }
 
 func (a *attached) Tap(n *topo.Node) fabric.Tap { return a.log.tap(n.ID) }
@@ -254,13 +258,15 @@ func (a *attached) Next() vtime.Time {
 	if a.lab == nil {
 		return 0
 	}
-	return vtime.Never
+	return a.end + 50*vtime.Microsecond
 }
 func (a *attached) Look(lab *virtual.Lab) {
 	if a.lab == nil {
 		a.rec.Attach(lab)
 	}
 	a.lab, a.end = lab, lab.Fabric.Now()
+	n, err := a.rec.CheckContents()
+	a.compared, a.wrong = a.compared+n, cmp.Or(a.wrong, err)
 }
 func (a *attached) End(*fabric.Results) {}
 
@@ -309,11 +315,11 @@ func networks(t *testing.T) uint64 {
 }
 
 // Every seeded cause is named with its root, in random networks with up to three of them.
-// The time that flows waited is that of the seeds, and the victims are those that a log of
-// all frames gives.
+// The time that flows waited is that of the seeds, the victims are those that a log of all
+// frames gives, and what is followed of queues is what they hold.
 func TestSeededCausesAreNamed(t *testing.T) {
 	table := make(map[[2]string]int)
-	seeded, named, idle, flows := 0, 0, 0, 0
+	seeded, named, idle, flows, packets := 0, 0, 0, 0, 0
 	for n := range networks(t) {
 		d := drawNetwork(n)
 		var a *attached
@@ -351,6 +357,9 @@ func TestSeededCausesAreNamed(t *testing.T) {
 			t.Logf("network %d: flows waited %.0f of %.0f us for other roots than the seeded", n, rest, c.WaitedUS)
 		}
 		flows += checkVictims(t, n, a)
+		if packets += a.compared; a.wrong != nil {
+			t.Errorf("network %d: %v", n, a.wrong)
+		}
 	}
 	for _, k := range slices.SortedFunc(func(yield func([2]string) bool) {
 		for k := range table {
@@ -361,9 +370,9 @@ func TestSeededCausesAreNamed(t *testing.T) {
 	}, func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) }) {
 		t.Logf("%-14s named %-14s %d", k[0], k[1], table[k])
 	}
-	t.Logf("%d of %d causes named, %d had no effect, %d flows in storms compared with the log", named, seeded, idle, flows)
-	if flows == 0 {
-		t.Error("no flow waited in a switch: the comparison of victims says nothing")
+	t.Logf("%d of %d causes named, %d had no effect, %d flows in storms compared with the log, %d packets with the queues", named, seeded, idle, flows, packets)
+	if flows == 0 || packets == 0 {
+		t.Error("no flow waited in a switch: the comparisons say nothing")
 	}
 }
 

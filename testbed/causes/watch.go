@@ -23,17 +23,19 @@ type watch struct {
 	limits Limits
 	cut    cut
 
-	queues  []queue // by port and class
+	queues  []queue               // by port and class
+	holds   [tm.Queues][]contents // of queues by class and port; nil: of none in the class
 	pauses  []pause
 	waits   []wait
 	looks   []look
 	pending []place
-	rooted  bool    // some queue is a root, or was
-	roots   []uint8 // by port: the classes whose queues are, or were
+	// follow has the queues whose packets are followed, a set by port: roots, and those
+	// whose contents somebody asked for.
+	follow    []uint8
+	following bool // there are some
 
 	// Scratch of one look.
 	order []length
-	bytes map[uint32]int64
 	seen  seen
 }
 
@@ -56,10 +58,6 @@ type queue struct {
 	// marked is when it was last a root, by itself and because of the host at its end,
 	// plus one.
 	marked [2]vtime.Time
-	// counted is when the packets from the port were last looked for, and out the port
-	// for which most of them waited.
-	counted vtime.Time
-	out     int16
 }
 
 // look is what a switch saw when it sent a PAUSE, or sent it again.
@@ -99,13 +97,11 @@ type share struct {
 	bytes int64
 }
 
-// samplesApart is the time between two counts of the flows in a root, looksApart that
-// between looks for the same PAUSE when it is sent again, and countsApart that between two
-// counts of the packets from a port.
+// samplesApart is the time between two counts of the flows in a root, and looksApart that
+// between looks for the same PAUSE when it is sent again.
 const (
 	samplesApart = 50 * vtime.Microsecond
 	looksApart   = 20 * vtime.Microsecond
-	countsApart  = 200 * vtime.Microsecond
 )
 
 func newWatch(t *topo.Topology, id int, sw *softswitch.Switch, limits Limits) *watch {
@@ -113,8 +109,8 @@ func newWatch(t *topo.Topology, id int, sw *softswitch.Switch, limits Limits) *w
 	n := &t.Nodes[id]
 	w := &watch{
 		m: m, ports: len(n.Ports), limits: limits, queues: make([]queue, m.Ports()*tm.Queues),
-		roots: make([]uint8, m.Ports()), bytes: make(map[uint32]int64),
-		kin: make([][]int, len(n.Ports)), toHost: make([]bool, len(n.Ports)), rates: make([]vtime.Rate, len(n.Ports)),
+		follow: make([]uint8, m.Ports()),
+		kin:    make([][]int, len(n.Ports)), toHost: make([]bool, len(n.Ports)), rates: make([]vtime.Rate, len(n.Ports)),
 	}
 	for i, p := range n.Ports {
 		w.rates[i], w.toHost[i] = t.Links[p.Link].Rate, t.Nodes[p.Peer].Kind == topo.Host
@@ -153,22 +149,54 @@ func (w *watch) pause(port, class int, received, paused bool) {
 		}
 		// The packet that fills the account is not in its queue yet.
 		w.pending = append(w.pending, place{port, class})
-		w.m.WatchQueued(w.queued)
+		w.watchQueued()
 	}
 }
 
 // queued is tm.Watcher.Queued, when there is something to do.
 func (w *watch) queued(p *tm.Packet) {
-	now := w.m.Now()
-	if w.roots[p.Out]&(1<<(p.Queue&(tm.Queues-1))) != 0 {
-		w.visit(w.queue(int(p.Out), int(p.Queue)), p.Frame.Flow(), now)
+	if class := w.holds[p.Queue&(tm.Queues-1)]; class != nil {
+		if c := &class[p.Out]; c.n < uint32(len(c.ring)) {
+			c.add(p)
+		} else if c.ring != nil {
+			w.full(c, p)
+		}
 	}
+	if len(w.pending) > 0 {
+		w.lookNow(p.Enqueued)
+	}
+}
+
+// full adds a packet to contents without room.
+//
+//go:noinline
+func (w *watch) full(c *contents, p *tm.Packet) {
+	w.trim(c, int(p.Out), int(p.Queue))
+	c.room()
+	c.add(p)
+}
+
+// lookNow takes the looks that are pending.
+//
+//go:noinline
+func (w *watch) lookNow(now vtime.Time) {
 	for _, k := range w.pending {
 		w.look(k.port, k.class, now)
 	}
 	w.pending = w.pending[:0]
-	if !w.rooted {
-		w.m.WatchQueued(nil)
+	w.watchQueued()
+}
+
+// watchQueued has queued called with the packets that are followed or, if a look is
+// pending, with any.
+func (w *watch) watchQueued() {
+	switch {
+	case len(w.pending) > 0:
+		w.m.WatchQueued(w.queued, nil)
+	case w.following:
+		w.m.WatchQueued(w.queued, w.follow)
+	default:
+		w.m.WatchQueued(nil, nil)
 	}
 }
 
@@ -209,20 +237,19 @@ func (w *watch) hold(p *pause, waits []wait, now vtime.Time, limit int) []wait {
 	var last uint32
 	d := w.m.Depth(int(p.port), int(p.class))
 	p.packets, p.bytes = int64(d.Packets), d.Bytes
-	for k := range w.m.Waits(int(p.port), int(p.class)) {
-		flow := k.Frame.Flow()
-		if flow == 0 || flow == last {
+	for k := range w.held(int(p.port), int(p.class)).all() {
+		if k.flow == 0 || k.flow == last {
 			continue
 		}
-		last = flow
-		if !w.seen.add(flow) {
+		last = k.flow
+		if _, ok := w.seen.add(k.flow); !ok {
 			continue
 		}
 		if len(waits) >= limit {
 			w.cut.waits++
 			continue
 		}
-		waits = append(waits, wait{flow, now - max(p.since, k.Enqueued)})
+		waits = append(waits, wait{k.flow, now - max(p.since, k.came)})
 	}
 	p.last = int32(len(waits))
 	return waits
@@ -238,7 +265,7 @@ func (w *watch) look(port, class int, now vtime.Time) {
 	l.account, _ = w.m.Ingress(port, class)
 	_, _, l.threshold = w.m.Pausing(port, class)
 	q := w.queue(port, class)
-	if l.out = int16(w.outOf(q, &l, now)); l.out >= 0 {
+	if l.out = int16(w.outOf(&l)); l.out >= 0 {
 		w.why(&l, int(l.out), now)
 	}
 	q.looks = append(q.looks, int32(len(w.looks)))
@@ -246,9 +273,8 @@ func (w *watch) look(port, class int, now vtime.Time) {
 }
 
 // outOf returns the port of the queue that holds most of what came in by the port of a
-// look or, if the buffer is full, of the longest queue; -1: none. It counts packets only
-// until the answer is known, and not again within some time while it can still hold.
-func (w *watch) outOf(q *queue, l *look, now vtime.Time) int {
+// look or, if the buffer is full, of the longest queue; -1: none.
+func (w *watch) outOf(l *look) int {
 	class := int(l.class)
 	w.order = w.order[:0]
 	for o := range w.m.Ports() {
@@ -262,29 +288,41 @@ func (w *watch) outOf(q *queue, l *look, now vtime.Time) int {
 		return -1
 	case l.pressed || len(w.order) == 1:
 		return int(w.order[0].port)
-	case q.counted > 0 && now-q.counted < countsApart && 2*w.m.Depth(int(q.out), class).Bytes > l.account:
-		return int(q.out)
 	}
 	out, most, left := -1, int64(0), l.account
 	for _, k := range w.order {
 		if k.bytes <= most || left <= most {
 			break // neither it nor those after it have more
 		}
-		var n int64
-		for p := range w.m.Waits(int(k.port), class) {
-			if p.In == int32(l.in) && p.Account() == class {
-				if n += p.Size(); 2*n > l.account {
-					break
-				}
-			}
-		}
+		n := w.held(int(k.port), class).bytes(int(l.in), w.m.Ports())
 		left -= n
 		if n > most {
 			out, most = int(k.port), n
 		}
 	}
-	q.counted, q.out = now, int16(out)
 	return out
+}
+
+// held returns the present contents of a queue.
+func (w *watch) held(port, class int) *contents {
+	if w.holds[class] == nil {
+		w.holds[class] = make([]contents, w.m.Ports())
+	}
+	c := &w.holds[class][port]
+	if c.ring == nil {
+		c.begin(w.m, port, class)
+		w.follow[port] |= 1 << class
+		w.following = true
+		w.watchQueued()
+	} else {
+		w.trim(c, port, class)
+	}
+	return c
+}
+
+// trim removes the packets that have left from the contents of a queue.
+func (w *watch) trim(c *contents, port, class int) {
+	c.trim(w.m.Left(port, class), w.queue(port, class).visits)
 }
 
 // why decides whether the queue at port o is the root of a PAUSE, or is paused itself: the
@@ -294,7 +332,7 @@ func (w *watch) why(l *look, o int, now vtime.Time) {
 	class := int(l.class)
 	l.queue = w.m.Depth(o, class).Bytes
 	if o < w.ports {
-		paused, last := w.paused(o, class, w.oldest(o, class, now), now)
+		paused, last := w.paused(o, class, now)
 		if paused > 0 && 2*w.rates[o].Bytes(paused) >= l.queue {
 			l.pause = last
 			return
@@ -303,7 +341,7 @@ func (w *watch) why(l *look, o int, now vtime.Time) {
 			l.siblings = 0
 			for _, k := range kin {
 				n := w.m.Depth(k, class).Bytes
-				if paused, _ := w.paused(k, class, w.oldest(k, class, now), now); n > 0 && 2*w.rates[k].Bytes(paused) < n {
+				if paused, _ := w.paused(k, class, now); n > 0 && 2*w.rates[k].Bytes(paused) < n {
 					l.siblings += n
 				}
 			}
@@ -314,30 +352,19 @@ func (w *watch) why(l *look, o int, now vtime.Time) {
 	w.isRoot(w.queue(o, class), o, class, false, now)
 }
 
-// oldest returns when the first packet of a queue came.
-func (w *watch) oldest(port, class int, now vtime.Time) vtime.Time {
-	for p := range w.m.Waits(port, class) {
-		return p.Enqueued
-	}
-	return now
-}
-
 // isRoot makes a queue note the flows that come, and at the beginning of a storm those
 // that are in it. host is true if the host at its end is the root.
 func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 	if q.visits == nil {
-		q.visits = &visits{}
-		w.roots[port] |= 1 << class
-		w.m.WatchQueued(w.queued)
-		w.rooted = true
+		q.visits = &visits{w: w}
 	}
 	marked := &q.marked[0]
 	if host {
 		marked = &q.marked[1]
 	}
 	if *marked == 0 || now-*marked >= Gap {
-		for p := range w.m.Waits(port, class) {
-			w.visit(q, p.Frame.Flow(), now)
+		for k := range w.held(port, class).all() {
+			q.visits.visit(k.flow, now)
 		}
 	}
 	*marked = now + 1
@@ -352,26 +379,29 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 // shares returns the bytes of the flows at the head of a queue, most first, and the
 // number of flows.
 func (w *watch) shares(port, class int) (list []share, all int) {
-	clear(w.bytes)
-	left := samplePackets
-	for p := range w.m.Waits(port, class) {
-		w.bytes[p.Frame.Flow()] += p.Size()
-		if left--; left == 0 {
-			break
+	w.seen.clear()
+	c := w.held(port, class)
+	for i := range min(c.n, samplePackets) {
+		k := c.at(i)
+		at, ok := w.seen.add(k.flow)
+		if ok {
+			list = append(list, share{flow: k.flow})
 		}
-	}
-	for flow, n := range w.bytes {
-		list = append(list, share{flow, n})
+		list[at].bytes += int64(k.size)
 	}
 	slices.SortFunc(list, func(a, b share) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.flow, b.flow)) })
-	return slices.Clip(list[:min(len(list), sampleFlows)]), len(list)
+	return slices.Clone(list[:min(len(list), sampleFlows)]), len(list)
 }
 
-// paused returns for how long the peer has paused a class of a port since a time, and the
-// last of these pauses.
-func (w *watch) paused(port, class int, since, now vtime.Time) (sum vtime.Time, last int32) {
+// paused returns for how long the peer has paused a class of a port since the first packet
+// of its queue came, and the last of these pauses.
+func (w *watch) paused(port, class int, now vtime.Time) (sum vtime.Time, last int32) {
 	last = -1
-	list := w.queue(port, class).pauses
+	list, first := w.queue(port, class).pauses, w.m.First(port, class)
+	if len(list) == 0 || first == nil {
+		return 0, -1
+	}
+	since := first.Enqueued
 	for i := len(list) - 1; i >= 0; i-- {
 		p := &w.pauses[list[i]]
 		until := p.until
@@ -389,67 +419,101 @@ func (w *watch) paused(port, class int, since, now vtime.Time) (sum vtime.Time, 
 	return sum, last
 }
 
-// seen is a set of flows that is emptied at once.
+// seen numbers the flows that are added to it, from 0. It is emptied at once.
 type seen struct {
-	slots []uint64 // generation and flow
+	slots []slot
 	n     int
 	gen   uint32
+}
+
+type slot struct {
+	gen, flow uint32
+	at        int32
 }
 
 func (s *seen) clear() {
 	s.n = 0
 	if s.gen++; s.gen == 0 || s.slots == nil {
-		s.slots, s.gen = make([]uint64, 256), 1
+		s.slots, s.gen = make([]slot, 256), 1
 	}
 }
 
-// add reports whether a flow was not in the set.
-func (s *seen) add(flow uint32) bool {
+// add returns the number of a flow, and whether it is new.
+func (s *seen) add(flow uint32) (at int, added bool) {
 	if 2*s.n >= len(s.slots) {
-		old, gen := s.slots, s.gen
-		s.slots, s.gen, s.n = make([]uint64, 2*len(old)), 1, 0
+		old := s.slots
+		s.slots = make([]slot, 2*len(old))
 		for _, v := range old {
-			if uint32(v>>32) == gen {
-				s.add(uint32(v))
+			if v.gen == s.gen {
+				*s.find(v.flow) = v
 			}
 		}
 	}
+	v := s.find(flow)
+	if v.gen == s.gen {
+		return int(v.at), false
+	}
+	*v = slot{s.gen, flow, int32(s.n)}
+	s.n++
+	return s.n - 1, true
+}
+
+// find returns the slot of a flow, or the one that it would have.
+func (s *seen) find(flow uint32) *slot {
 	mask := uint32(len(s.slots) - 1)
 	for i := flow * 0x9e3779b1 >> 8 & mask; ; i = (i + 1) & mask {
-		switch v := s.slots[i]; {
-		case uint32(v>>32) != s.gen:
-			s.slots[i] = uint64(s.gen)<<32 | uint64(flow)
-			s.n++
-			return true
-		case uint32(v) == flow:
-			return false
+		if v := &s.slots[i]; v.gen != s.gen || v.flow == flow {
+			return v
 		}
 	}
 }
 
-// visits has the time of the last packet of each flow in a root. Flows are numbered in
-// order, so those that are at a root at the same time share few blocks.
-type visits struct{ blocks [][]vtime.Time }
+// visits has the time when the last packet of each flow that has left a root came, and
+// when a storm began if the flow was there. Flows are numbered in order, so those that are
+// at a root at the same time share few blocks.
+type visits struct {
+	w      *watch
+	blocks [][]vtime.Time
+}
 
 const visitBlock = 256
 
-func (w *watch) visit(q *queue, flow uint32, now vtime.Time) {
+func (v *visits) visit(flow uint32, at vtime.Time) {
+	if b := int(flow / visitBlock); b < len(v.blocks) && v.blocks[b] != nil {
+		t := &v.blocks[b][flow%visitBlock]
+		*t = max(*t, at+1) // zero: never
+	} else {
+		v.first(flow, at)
+	}
+}
+
+// first is visit with a block that is not there.
+func (v *visits) first(flow uint32, at vtime.Time) {
 	if flow == 0 {
 		return
 	}
-	v, b := q.visits, int(flow/visitBlock)
-	if b >= len(v.blocks) || v.blocks[b] == nil {
-		if w.limits.Visits == 0 {
-			w.cut.visits++
-			return
-		}
-		w.limits.Visits--
-		for b >= len(v.blocks) {
-			v.blocks = append(v.blocks, nil)
-		}
-		v.blocks[b] = make([]vtime.Time, visitBlock)
+	w, b := v.w, int(flow/visitBlock)
+	if w.limits.Visits == 0 {
+		w.cut.visits++
+		return
 	}
-	v.blocks[b][flow%visitBlock] = now + 1 // zero: never
+	w.limits.Visits--
+	for b >= len(v.blocks) {
+		v.blocks = append(v.blocks, nil)
+	}
+	v.blocks[b] = make([]vtime.Time, visitBlock)
+	v.blocks[b][flow%visitBlock] = at + 1
+}
+
+// settle notes the flows that are in roots now.
+func (w *watch) settle() {
+	for i := range w.queues {
+		if q := &w.queues[i]; q.visits != nil {
+			for k := range w.held(i/tm.Queues, i%tm.Queues).all() {
+				q.visits.visit(k.flow, k.came)
+			}
+		}
+	}
 }
 
 // since reports whether a packet of a flow was in the root at or after a time.
