@@ -78,8 +78,8 @@ const (
 // open reports whether a port that leads to another switch has been paused for
 // long enough, and visit has not returned false for it.
 func (s *search) open(e topo.End) bool {
-	m := &s.f.engine.nodes[e.Node].in[e.Port-1].pause
-	return m.until[s.class] > s.f.engine.now && m.since[s.class] <= s.before &&
+	k := s.f.engine.nodes[e.Node].in[e.Port-1].pause.class(s.class)
+	return k.until > s.f.engine.now && k.since <= s.before &&
 		s.f.topo.Nodes[s.peer(e).Node].Kind == topo.Switch && s.state[e] != seen
 }
 
@@ -125,8 +125,7 @@ func (s *search) report() *Deadlock {
 	}
 	d := &Deadlock{Class: uint8(s.class), Ports: s.path[first:last]}
 	for _, e := range d.Ports {
-		m := &s.f.engine.nodes[e.Node].in[e.Port-1].pause
-		d.Since = max(d.Since, m.since[s.class])
+		d.Since = max(d.Since, s.f.engine.nodes[e.Node].in[e.Port-1].pause.class(s.class).since)
 		d.names = append(d.names, s.f.topo.Nodes[e.Node].Name)
 	}
 	d.names = append(d.names, d.names[0])

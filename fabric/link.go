@@ -36,7 +36,7 @@ type pipe struct {
 	queue []message
 	head  int
 	pause pauseMeter
-	_     [40]byte // whole lines of the cache in total
+	_     [32]byte // whole lines of the cache in total
 }
 
 // LinkCount counts the frames that a node sent on one direction of a link.

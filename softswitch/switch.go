@@ -113,7 +113,9 @@ func New(cfg Config) (*Switch, error) {
 		return nil, err
 	}
 	s := &Switch{cfg: cfg, units: cfg.Units, groups: map[uint32]*group{}, sessions: map[uint32]*session{}}
-	var ports []tm.Port
+	n := len(cfg.Ports) + 2 // with those of the controller and of no link
+	ports := make([]tm.Port, 0, n)
+	s.numbers, s.links, s.inside, s.instant, s.watchdogs = make([]int, 0, n), make([]bool, 0, n), make([]bool, 0, n), make([]bool, 0, n), make([]tm.Watchdog, 0, n)
 	add := func(p Port) {
 		for len(s.index) <= p.Number {
 			s.index = append(s.index, -1)

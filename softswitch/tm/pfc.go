@@ -290,6 +290,7 @@ func (o *port) resume(class int, now vtime.Time) {
 	}
 	o.paused &^= 1 << class
 	o.rarely(class).stats.PausedTime += now - o.rarely(class).pause.since
+	o.m.use(bit(class))
 	o.class(class).resumed = now
 	if o.m.watch.Pause != nil {
 		o.m.watch.Pause(int(o.number), class, true, false)
@@ -318,6 +319,9 @@ func (m *Manager) Headroom(port, class int) (size, most int64) {
 
 // Count counts a received frame for the class that it is charged to.
 func (m *Manager) Count(port, class, bytes int) {
+	if m.inUse&bit(class) == 0 {
+		m.use(bit(class))
+	}
 	a := &m.classes[class&(Queues-1)][port].account
 	a.rxPackets++
 	a.rxBytes += uint64(bytes)

@@ -15,16 +15,19 @@ type drr struct {
 // quantumBytes is the quantum of a queue of weight one, in bytes per round.
 const quantumBytes = 1600
 
-// init returns the queues that have a weight.
-func (d *drr) init(weights [Queues]int) (weighted uint8) {
+// newDRR returns the round robin of a port, and the queues that have a weight. It returns
+// nil if none has.
+func newDRR(weights [Queues]int) (d *drr, weighted uint8) {
 	for q, w := range weights {
 		if w > 0 {
+			if d == nil {
+				d = &drr{fresh: true}
+			}
 			weighted |= 1 << q
 			d.quantum[q] = int64(w) * quantumBytes
 		}
 	}
-	d.fresh = true
-	return weighted
+	return d, weighted
 }
 
 // pick returns the queue to send from, or −1: the highest queue without a
@@ -37,7 +40,7 @@ func (o *port) pick() int {
 	if can == 0 {
 		return -1
 	}
-	d := &o.drr
+	d := o.drr
 	for {
 		q := d.current
 		if can&(1<<q) != 0 {

@@ -207,7 +207,8 @@ type Manager struct {
 	h     Handler
 	prog  Program
 	ports []port
-	// classes has the classes of all ports, grouped by number.
+	// classes has the classes of all ports, grouped by number: unused of those that are
+	// not inUse.
 	classes [Queues][]class
 	used    int64 // bytes in the buffer
 	max     int64
@@ -219,7 +220,7 @@ type Manager struct {
 	ready         []int // ports that may have something to send
 	running       bool
 	watch         Watcher
-	inUse         uint8 // classes that had packets, or accounts
+	inUse         uint8 // classes that had packets, or pauses: see use
 	found, cells  bool  // see Load
 }
 
@@ -269,9 +270,9 @@ type limits struct {
 
 // rest has the rarely used fields of a port.
 type rest struct {
-	cfg    Port
-	flying []*Packet // recirculated, in order
-	drr    drr
+	cfg    *Port
+	flying []*Packet     // recirculated, in order
+	drr    *drr          // nil: no queue has a weight
 	rare   [Queues]*rare // see rarely
 
 	pfcSent, pfcGot uint64
@@ -300,6 +301,22 @@ func (o *port) rarely(class int) *rare {
 type class struct {
 	queue
 	account
+}
+
+// unused has what classes without packets have, for all managers: nothing writes to it.
+// Few of a switch's classes have packets, and in a large network the others would take
+// half of the memory.
+var unused [1024]class
+
+// use makes classes ready for packets and pauses, the first time. All that writes to a
+// class calls it before.
+//
+//go:noinline
+func (m *Manager) use(classes uint8) {
+	for c := classes &^ m.inUse; c != 0; c &= c - 1 {
+		m.classes[bits.TrailingZeros8(c)] = make([]class, len(m.ports))
+	}
+	m.inUse |= classes
 }
 
 // port returns a port by its index, without a bounds check, as every packet needs two.
@@ -357,22 +374,34 @@ type ClassStats struct {
 
 // New returns a traffic manager. Attach must be called before any other method.
 func New(cfg Config, h Handler) (*Manager, error) {
-	m := &Manager{cfg: cfg, h: h, ports: make([]port, len(cfg.Ports))}
-	for c := range m.classes {
-		m.classes[c] = make([]class, len(m.ports))
+	ports := cfg.Ports
+	cfg.Ports = nil
+	m := &Manager{cfg: cfg, h: h, ports: make([]port, len(ports))}
+	if len(ports) > len(unused) {
+		m.use(1<<Queues - 1)
+	} else {
+		for c := range m.classes {
+			m.classes[c] = unused[:len(ports)]
+		}
 	}
 	rests := make([]rest, len(m.ports))
 	for i := range m.ports {
 		p := &m.ports[i]
-		c := &cfg.Ports[i]
+		c := &ports[i]
 		p.rest = &rests[i]
-		p.cfg, p.m, p.number, p.overhead, p.own = *c, m, int32(i), int32(c.Overhead), c.OwnBuffer
+		if i > 0 && *c == ports[i-1] { // ports of a switch are often alike
+			p.cfg = m.ports[i-1].cfg
+		} else {
+			own := *c
+			p.cfg = &own
+		}
+		p.m, p.number, p.overhead, p.own = m, int32(i), int32(c.Overhead), c.OwnBuffer
 		p.perByte = c.Rate.PerByte()
 		p.limits = limits{XOFF: c.XOFF, Gap: c.Gap, Reserve: c.Reserve, Headroom: c.Headroom, Alpha: c.Alpha}
 		if !c.NoPFC {
 			p.limits.lossless = cfg.Lossless
 		}
-		p.weighted = p.drr.init(c.Weights)
+		p.drr, p.weighted = newDRR(c.Weights)
 		m.apart += int64(bits.OnesCount8(p.limits.lossless)) * (cmp.Or(c.Apart, p.Headroom) + p.Reserve)
 	}
 	if cfg.Size > 0 && m.apart >= cfg.Size {
@@ -432,6 +461,9 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	if class < 0 {
 		class = q
 	}
+	if need := bit(q) | bit(class); m.inUse&need != need {
+		m.use(need)
+	}
 	qu, a := &m.class(out, q).queue, &m.class(int(p.In), class).account
 	again, before, kept := p.flags&isCharged != 0, int(p.class), int64(-1)
 	if again {
@@ -474,7 +506,6 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		}
 		return cause
 	}
-	m.inUse |= bit(q) | bit(class)
 	p.Out, p.Queue, p.Enqueued, p.size, p.next = int32(out), int8(q), now, int32(size), nil
 	if m.found {
 		p.depth = qu.depth.short()
@@ -711,6 +742,7 @@ func (m *Manager) Take(port, q int) *Packet {
 // SetDepths sets the depth that a taken packet found at enqueueing, and the
 // present depth of its queue. Package judge passes other depths.
 func (m *Manager) SetDepths(p *Packet, ahead, behind Depth) {
+	m.use(bit(int(p.Queue)))
 	p.depth, m.classes[p.Queue][p.Out].depth = ahead.short(), behind
 }
 

@@ -171,7 +171,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 	if why != nil {
 		why.Attach(lab)
 	}
-	r := &runner{c: c, lab: lab, prog: prog, o: o, lines: newLines(c.net), traffic: tr, follower: follower}
+	r := &runner{c: c, lab: lab, prog: prog, o: o, lines: lines{net: c.net}, traffic: tr, follower: follower}
 	for _, id := range c.net.Switches() {
 		for _, m := range prog.Of(id).Manifest.Registers {
 			if slices.Contains(c.Watch.Registers, m.Name) && !slices.Contains(r.watched, m.Name) {
@@ -259,7 +259,7 @@ type runner struct {
 	prog    *program.Program
 	packets *packets.Run // nil: none
 	o       Options
-	lines   *lines
+	lines   lines
 	rates   []result.Line
 	traffic *traffic
 	// watched are the registers to read that the program has; the scenario may
@@ -566,26 +566,28 @@ func longestQueue(t *topo.Topology, lab *virtual.Lab) (most int64) {
 	return most
 }
 
-// lines gathers time lines of the queues of all switch ports.
+// lines gathers time lines of the queues of all switch ports, if there are samples.
 type lines struct {
 	net     *topo.Topology
 	egress  []result.Line
 	ingress []result.Line
 }
 
-func newLines(t *topo.Topology) *lines {
-	l := &lines{net: t}
-	for _, id := range t.Switches() {
-		for i := range t.Nodes[id].Ports {
-			name, port := t.Nodes[id].Name, i+1
+// begin makes the lines.
+func (l *lines) begin() {
+	for _, id := range l.net.Switches() {
+		for i := range l.net.Nodes[id].Ports {
+			name, port := l.net.Nodes[id].Name, i+1
 			l.egress = append(l.egress, result.Line{Name: fmt.Sprintf("%s port %d egress", name, port), Unit: "bytes", Node: name, Port: port})
 			l.ingress = append(l.ingress, result.Line{Name: fmt.Sprintf("%s port %d ingress", name, port), Unit: "bytes", Node: name, Port: port})
 		}
 	}
-	return l
 }
 
 func (l *lines) sample(lab *virtual.Lab) {
+	if l.egress == nil {
+		l.begin()
+	}
 	now, i := lab.Fabric.Now().Nanoseconds(), 0
 	for _, id := range l.net.Switches() {
 		sw := lab.Switch(id)

@@ -320,6 +320,7 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		Seed:     l.cfg.Seed<<16 ^ uint64(n.ID),
 
 		QueueByClass: l.cfg.Program.Own(),
+		Ports:        make([]softswitch.Port, 0, len(n.Ports)+1), // with that of recirculation
 	}
 	for i, p := range n.Ports {
 		cfg.Ports = append(cfg.Ports, softswitch.Port{
