@@ -16,8 +16,9 @@ var (
 		// with several paths. choose: the same in the first pass, for the base load
 		// balancer. rethink: the same, for the scheme applied after it. hold: routed
 		// packets, except those that pass again. settle: packets with several paths,
-		// except those. leave: routed packets, except those. queue: the same, last.
-		"v1model": {"start", "arrive", "flow", "choose", "rethink", "hold", "settle", "leave", "queue"},
+		// except those. meet, leave: routed packets, except those; meet is before hold if
+		// packets may be held. queue: the same, last.
+		"v1model": {"start", "arrive", "flow", "choose", "rethink", "hold", "settle", "meet", "leave", "queue"},
 		// start: every packet and all feedback. learn: the same, after routing. choose:
 		// packets with several paths. settle: every packet and all feedback. leave: the
 		// same, after the output port is set.
@@ -87,15 +88,18 @@ func (g *generator) ingress() pipe {
 	case !recirculates:
 		w.stage("settle")
 		w.close()
+		w.stage("meet")
 		w.stage("leave")
 		w.stage("queue")
 	case w.has("hold"):
 		w.close()
 		if w.has("rethink") {
 			w.open("if (!meta.recirculate) {")
+			w.stage("meet")
 			w.stage("hold")
 			w.close()
 		} else {
+			w.stage("meet")
 			w.stage("hold")
 		}
 		lastPass(w, true)
@@ -128,8 +132,9 @@ func lastPass(w *writer, outside bool) {
 	w.stage("settle")
 	w.close()
 	w.close()
-	if w.has("leave") || w.has("queue") {
+	if w.has("meet") || w.has("leave") || w.has("queue") {
 		w.open("if (!meta.recirculate) {")
+		w.stage("meet")
 		w.stage("leave")
 		w.stage("queue")
 		w.close()

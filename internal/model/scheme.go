@@ -101,7 +101,9 @@ const (
 	Hold
 	// Write fills in the header of a packet to another leaf.
 	Write
-	// Leave is for a packet that has its port and does not recirculate.
+	// Meet is for a packet that has its port, once, before it may be held. Leave is for
+	// one that does not recirculate.
+	Meet
 	Leave
 
 	// Begin is for all packets in egress. Rewrite makes a copy into the scheme's

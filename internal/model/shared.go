@@ -131,6 +131,9 @@ func (s *Switch) uncharge(p *Packet) {
 	*q = max(0, *q-p.charged)
 	if p.Behind == 0 {
 		*q = 0
+		if s.Is("pfc_emulated") {
+			*q = *s.Cell("held_qlen", s.Out(p))
+		}
 	}
 }
 

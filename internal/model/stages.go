@@ -117,6 +117,9 @@ func (s *Switch) ingress(p *Packet) (to Queue, forwarded bool) {
 		s.run(Rethink, p)
 	}
 	if !p.Again {
+		if s.Is("pfc_emulated") {
+			s.run(Meet, p)
+		}
 		s.run(Hold, p)
 	}
 	if p.Again { // to the recirculation port
@@ -148,6 +151,9 @@ func (s *Switch) choose(p *Packet) {
 func (s *Switch) settle(p *Packet) {
 	if p.Hop == ToChoice && s.Is("fabric") && s.Config.Leaf >= 0 && p.Fabric == nil {
 		s.putOn(p)
+	}
+	if !s.Is("pfc_emulated") {
+		s.run(Meet, p)
 	}
 	s.run(Leave, p)
 	if s.Is("egress_qlen") && (p.Hop == ToChoice || s.any(func(x *Scheme) bool { return x.AllPorts })) {

@@ -128,6 +128,10 @@ struct metadata_t {
     // pfc_emulated
     @field_list(keep.recirculation)
     bit<32> xon;              // ingress_qlen at which RESUME is sent
+    @field_list(keep.recirculation)
+    bit<32> held;             // bytes of this packet that held_qlen counts
+    @field_list(keep.recirculation)
+    port_t  held_port;        // port for which they count
 }
 
 parser PipeParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -206,6 +210,15 @@ register<bit<32>>(512) egress_qlen;
 @name(".pausing_since") @index("port,priority:8") @unit("us")
 @brief("when PAUSE was last sent to the peer of a port; 0 if it is not paused")
 register<time_t>(512) pausing_since;
+// Bytes that recirculate because their port is paused; egress_qlen counts them,
+// too. After a time FORGET in which no packet began to be held, the sum starts
+// from zero, in case packets were dropped in between.
+@name(".held_qlen") @index("port,priority:8") @unit("bytes")
+@brief("bytes that recirculate because their port is paused; egress_qlen counts them, too")
+register<bit<32>>(512) held_qlen;
+@name(".held_at") @index("port,priority:8") @unit("us")
+@brief("when the last packet began to be held for a port")
+register<time_t>(512) held_at;
 
 // Routes by destination address. A host has one port, another leaf has one or
 // more consecutive ports. Ethernet addresses and the time to live do not
@@ -415,7 +428,8 @@ control AskToPause(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 } // control AskToPause
 
-// Recirculates packets for a paused port, a limited number of times.
+// Recirculates packets for a paused port, a limited number of times. They count
+// in the queue of that port, as on a target that keeps them there.
 control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     @name(".hold_packet")
     action hold_packet(@value("floor(pfc_emulated.max_holds)") bit<16> most) {
@@ -440,6 +454,30 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
             } else {
                 pause_seen.write(queue_cell(meta.out_port, standard_metadata.priority), 0);
             }
+        }
+        bit<32> held;
+        bit<32> qlen;
+        if (meta.held != 0 && !(meta.recirculate && meta.held_port == meta.out_port)) {
+            held_qlen.read(held, queue_cell(meta.held_port, standard_metadata.priority));
+            held_qlen.write(queue_cell(meta.held_port, standard_metadata.priority), held |-| meta.held);
+            egress_qlen.read(qlen, queue_cell(meta.held_port, standard_metadata.priority));
+            egress_qlen.write(queue_cell(meta.held_port, standard_metadata.priority), qlen |-| meta.held);
+            meta.held = 0;
+        }
+        if (meta.recirculate && meta.held == 0) {
+            time_t last;
+            meta.held = standard_metadata.packet_length;
+            meta.held_port = meta.out_port;
+            held_at.read(last, queue_cell(meta.out_port, standard_metadata.priority));
+            held_at.write(queue_cell(meta.out_port, standard_metadata.priority), meta.now);
+            held_qlen.read(held, queue_cell(meta.out_port, standard_metadata.priority));
+            egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
+            if (meta.now - last > FORGET) {
+                qlen = qlen |-| held;
+                held = 0;
+            }
+            held_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), held + meta.held);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.held);
         }
     }
 } // control Hold
@@ -528,7 +566,9 @@ control Dequeue(inout metadata_t meta, inout standard_metadata_t standard_metada
         if (meta.queued != 0) {
             bit<32> qlen;
             egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
-            qlen = standard_metadata.deq_qdepth == 0 ? 0 : qlen |-| meta.queued;
+            bit<32> held; // the target's queue does not have them
+            held_qlen.read(held, queue_cell(meta.out_port, standard_metadata.priority));
+            qlen = standard_metadata.deq_qdepth == 0 ? held : qlen |-| meta.queued;
             egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }

@@ -24,7 +24,7 @@ type scene struct {
 
 // settings are the default actions of a scene.
 var settings = map[string]model.Args{
-	"leaf_role": {"leaf": 0, "interval": 1 << 30}, "flowcell": {"size": 64_000}, "flowlet": {"gap": 100_000, "age": 1 << 30},
+	"leaf_role": {"leaf": 0, "interval": 1 << 30}, "pause_role": {"leaf": 0}, "flowcell": {"size": 64_000}, "flowlet": {"gap": 100_000, "age": 1 << 30},
 	"Compath":    {"pass_time": 1000, "byte_time": 82, "fresh": 1 << 31},
 	"Stoprecir":  {"most": 64, "xoff": 256_000, "inflow": 71_680, "per_mtu": (1<<32 + 1099) / 1100, "average": 8 * 256},
 	"clb":        {"queue_threshold": 170_666, "interval": 2000, "tie_bytes": 1100},
@@ -82,6 +82,7 @@ func (s *scene) neighbour(port, path, group int) *scene {
 func (s *scene) above() *scene {
 	s.c.Config.Leaf = -1
 	delete(s.c.Config.Tables, "leaf_role")
+	delete(s.c.Config.Tables, "pause_role")
 	return s
 }
 
@@ -372,6 +373,43 @@ func TestPauseBeforeKickOut(t *testing.T) {
 	f := data(2, 1, 26, 2)
 	f.Fabric = model.Fields{"dst_leaf": 1}
 	s.arrives(0, 4, f).departs(1, 0, 0).departs(1, 0, 0).agree("pause")
+}
+
+// A program that holds packets for a paused port applied PLB's algorithm 1 after the
+// pause: no packet waited or kicked a path out.
+func TestPausesAreMetBeforePacketsAreHeld(t *testing.T) {
+	p := small(t, "plb", "v1model")
+	p.Choose("pfc", "emulated")
+	paused := func() *scene {
+		s := newScene(t, p)
+		s.c.Now++
+		s.entry("hold", model.Default, model.Args{"most": 2})
+		for port := range 12 {
+			s.entry("pause_cost", port, model.Args{"byte_time": 1024, "tell_again": 20_000})
+			s.set("paused_until", s.cell(port), s.c.Now+10_000)
+		}
+		return s.set("sojourn", 0, 100)
+	}
+	f := data(2, 1, 26, 2)
+	f.Fabric = model.Fields{"dst_leaf": 1, "tolerable": 5000}
+	s := paused().above()
+	s.c.Config.Routes[0].Paths = 0
+	// It passes again twice, and leaves with its wait subtracted.
+	s.arrives(0, 4, f).departs(300, 0, 0).departs(300, 0, 0).departs(300, 0, 0).agree("wait", "hold")
+
+	paused().arrives(0, 510, data(0, 1, 26, 2)).agree("kick-out", "hold")
+}
+
+// DRILL did not see packets that the program held for a paused port, and preferred it.
+func TestHeldPacketsCountInTheQueueOfTheirPort(t *testing.T) {
+	s := newScene(t, small(t, "drill-bmv2", "v1model"))
+	s.c.Now++
+	s.c.Config.Routes[0].Paths = 0
+	s.entry("hold", model.Default, model.Args{"most": 3})
+	s.set("paused_until", s.cell(3), s.c.Now+10_000)
+	f := data(0, 1, 26, 2)
+	s.arrives(0, 510, f).arrives(10, 510, f).agree("hold")
+	s.departs(20, 0, 0).departs(20, 0, 0).departs(20_000, 0, 0).departs(20, 0, 0).departs(20, 0, 0).agree("hold")
 }
 
 // A packet of the controller that would recirculate had its ingress queue read

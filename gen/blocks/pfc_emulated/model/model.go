@@ -93,6 +93,33 @@ func hold(s *model.Switch, p *model.Packet) {
 	if s.Paused(s.Out(p), p.Now) {
 		p.Keep["held_back"] = 1
 	}
+	if s.Is("egress_qlen") {
+		countHeld(s, p)
+	}
+}
+
+// countHeld counts a held packet in the queue of its port, where a target that obeys PFC
+// has it, as long as it is held for that port.
+func countHeld(s *model.Switch, p *model.Packet) {
+	count := func(port int, bytes model.Bytes) {
+		i := s.QueueCell(port, p.Class)
+		for _, q := range []*model.Bytes{s.Cell("held_qlen", i), s.Cell("egress_qlen", i)} {
+			*q = max(0, *q+bytes)
+		}
+	}
+	if port := int(p.Keep["held_port"]); p.Keep["held"] != 0 && (!p.Again || port != p.OutPort) {
+		count(port, -p.Keep["held"])
+		p.Keep["held"] = 0
+	}
+	if !p.Again || p.Keep["held"] != 0 {
+		return
+	}
+	at, held := s.Cell("held_at", s.Out(p)), s.Cell("held_qlen", s.Out(p))
+	if model.Mod32(p.Now-*at) > s.Forget() {
+		count(p.OutPort, -*held)
+	}
+	p.Keep["held"], p.Keep["held_port"], *at = p.Length, int64(p.OutPort), p.Now
+	count(p.OutPort, p.Length)
 }
 
 func resume(s *model.Switch, p *model.Packet) {

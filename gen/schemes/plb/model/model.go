@@ -31,7 +31,7 @@ func init() {
 			"silence.slots":    {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(2 * Silent) }},
 			"other_rtt.window": {Draw: func(g *model.Drawer, _ int) int64 { return model.Mod32(g.Now) >> g.R.IntN(20) }},
 		},
-		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Leave: leave, model.Rewrite: message, model.Depart: depart},
+		V1model: model.Stages{model.Learn: learn, model.Routed: hearKickOut, model.Write: write, model.Meet: meetPause, model.Leave: probe, model.Rewrite: message, model.Depart: depart},
 		Tofino: model.Stages{model.Hear: hearOnTofino, model.Routed: kickedOutOnTofino, model.Learn: learnOnTofino, model.Leave: leaveOnTofino,
 			model.Begin: beginOnTofino, model.Rewrite: messageOnTofino, model.Read: readOnTofino, model.Write: writeOnTofino, model.Depart: departOnTofino}})
 }
@@ -232,7 +232,7 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 		}
 		f.Path = Reroute(paths, from, rttLow, full)
 	}
-	p.Meta["tolerable"] = Tolerable(paths, f.Path) // as of now
+	p.Keep["tolerable"] = Tolerable(paths, f.Path) // as of now
 	return s.SetFlowlet(p, f.Path)
 }
 
@@ -271,31 +271,37 @@ func hearKickOut(s *model.Switch, p *model.Packet) {
 
 func write(s *model.Switch, p *model.Packet) {
 	h := p.Fabric
-	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Meta["tolerable"]
+	h["dst_leaf"], h["tolerable"] = p.Leaf, p.Keep["tolerable"]
 	if h["echoed"] == 1 {
 		h["echo_load"] = *s.Cell("echo_load", int(p.Leaf))
 	}
 }
 
-func leave(s *model.Switch, p *model.Packet) {
-	meetPause(s, p)
-	probe(s, p)
-}
-
-// meetPause is lines 3 to 5 and 9 to 11 of Algorithm 1.
+// meetPause is lines 3 to 5 and 9 to 11 of Algorithm 1. If the program holds packets, one
+// gets its header after the pause.
 func meetPause(s *model.Switch, p *model.Packet) {
 	i := s.Out(p)
 	cost, priced := s.Config.Tables["pause_cost"][p.OutPort]
-	if p.Fabric == nil || !priced || !s.Paused(i, p.Now) {
+	h, source := p.Fabric, p.Hop == model.ToChoice && s.Config.Leaf >= 0 // its source leaf is here
+	if s.Is("pfc_emulated") {
+		if p.Keep["met"] == 1 {
+			return
+		}
+		p.Keep["met"] = 1
+		if source = source && h == nil; source {
+			h = model.Fields{"tolerable": p.Keep["tolerable"]}
+		}
+	}
+	if h == nil || !priced || !s.Paused(i, p.Now) {
 		return
 	}
 	tpd := TPD(*s.Cell("egress_qlen", i), model.Ratio{Num: cost["byte_time"], Den: 1024}) // line 3
 	sojourn := Sojourn{s.Cell("sojourn", 0)}                                              // "maintained at each switch"
-	switch h := p.Fabric; {
+	switch {
 	case sojourn.Waits(h["tolerable"], tpd): // line 5
 		s.Note("wait")
-		p.Keep["waits"] = 1 // line 6
-	case p.Hop == model.ToChoice && s.Config.Leaf >= 0: // its source leaf is here
+		p.Keep["waits"], p.Keep["waits_from"] = 1, p.Now // line 6
+	case source:
 		s.Note("kick-out")
 		*kickedOut(s, s.PathCell(p.Leaf, p.Path)) = 1 // line 11
 	case p.IP != nil: // the message goes to its source address
@@ -360,6 +366,10 @@ func depart(s *model.Switch, p *model.Packet) {
 	}
 	h["load"] = max(h["load"], min(p.Meta["load"]>>8, 255))
 	if p.Keep["waits"] == 1 {
-		h["tolerable"] = Sojourn{s.Cell("sojourn", 0)}.Dequeued(h["tolerable"], p.Came, p.Left, sojournShift)
+		from := p.Came
+		if s.Is("pfc_emulated") {
+			from = p.Keep["waits_from"] // it waits by recirculation, not in its queue
+		}
+		h["tolerable"] = Sojourn{s.Cell("sojourn", 0)}.Dequeued(h["tolerable"], from, p.Left, sojournShift)
 	}
 }
