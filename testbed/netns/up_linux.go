@@ -163,7 +163,7 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 		}
 	}
 	n.Progress("switch " + name)
-	p, err := start(n.Name, name, true, n.journal, program, args...)
+	p, err := start(n.Name, name, switchTurn, n.journal, program, args...)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (n *Network) startRelay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := start(n.Name, "relay", true, n.journal, program, args...)
+	p, err := start(n.Name, "relay", linkTurn, n.journal, program, args...)
 	if err != nil {
 		return err
 	}
@@ -364,6 +364,6 @@ func (n *Network) StartController(program string, args []string, err error) erro
 	if err != nil {
 		return err
 	}
-	_, err = start(n.Name, "controller", false, n.journal, program, args...)
+	_, err = start(n.Name, "controller", 0, n.journal, program, args...)
 	return err
 }
