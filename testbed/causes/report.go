@@ -278,7 +278,8 @@ func (r *Recorder) rootFlows(s *storm, flow func(int) fabric.Flow, out *result.P
 	for f, n := range bytes {
 		flows = append(flows, share{f, n})
 	}
-	slices.SortFunc(flows, func(a, b share) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.flow, b.flow)) })
+	slices.SortFunc(flows, compareShares)
+	_, none := bytes[0]
 	for _, f := range flows {
 		if f.flow != 0 && len(out.RootFlows) < mostFlows {
 			k := flow(int(f.flow) - 1)
@@ -287,7 +288,10 @@ func (r *Recorder) rootFlows(s *storm, flow func(int) fabric.Flow, out *result.P
 			})
 		}
 	}
-	out.RootFlowCount = max(len(flows), count)
+	if out.RootFlowCount = len(flows); none {
+		out.RootFlowCount--
+	}
+	out.RootFlowCount = max(out.RootFlowCount, count)
 	return flows
 }
 

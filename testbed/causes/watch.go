@@ -92,9 +92,15 @@ const (
 	samplePackets = 256
 )
 
+// share is the bytes of a flow; flow zero is packets of none, such as acknowledgements.
 type share struct {
 	flow  uint32
 	bytes int64
+}
+
+// compareShares orders shares, most bytes first.
+func compareShares(a, b share) int {
+	return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.flow, b.flow))
 }
 
 // samplesApart is the time between two counts of the flows in a root, and looksApart that
@@ -386,11 +392,14 @@ func (w *watch) shares(port, class int) (list []share, all int) {
 		at, ok := w.seen.add(k.flow)
 		if ok {
 			list = append(list, share{flow: k.flow})
+			if k.flow != 0 {
+				all++
+			}
 		}
 		list[at].bytes += int64(k.size)
 	}
-	slices.SortFunc(list, func(a, b share) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.flow, b.flow)) })
-	return slices.Clone(list[:min(len(list), sampleFlows)]), len(list)
+	slices.SortFunc(list, compareShares)
+	return slices.Clone(list[:min(len(list), sampleFlows)]), all
 }
 
 // paused returns for how long the peer has paused a class of a port since the first packet

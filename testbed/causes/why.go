@@ -52,8 +52,7 @@ func (r *Recorder) why(s *storm, all []*storm, flows []share, flow func(int) fab
 		return out
 	}
 	rate := t.Links[n.Ports[l.port].Link].Rate
-	sources := r.sources(flows, flow)
-	what := fmt.Sprintf("%s from %s", count(len(flows), "flow"), count(sources, "host"))
+	what := r.contents(flows, flow)
 	other, paths := result.UsualRate(t, n.Ports[l.port].Link), len(r.besides(l)) > 0
 	sent, enough := r.backlog(flows, flow, rate)
 	switch lost, bytes := r.lost(l); {
@@ -92,16 +91,24 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// sources returns the number of hosts that send flows.
-func (r *Recorder) sources(flows []share, flow func(int) fabric.Flow) int {
+// contents says what waits in a root: flows, and other packets.
+func (r *Recorder) contents(flows []share, flow func(int) fabric.Flow) (text string) {
 	var hosts []int
+	var other, all int64
 	for _, f := range flows {
-		if f.flow != 0 {
+		if all += f.bytes; f.flow != 0 {
 			hosts = append(hosts, flow(int(f.flow)-1).Src)
+		} else {
+			other = f.bytes
 		}
 	}
+	n := len(hosts)
 	slices.Sort(hosts)
-	return len(slices.Compact(hosts))
+	text = fmt.Sprintf("%s from %s", count(n, "flow"), count(len(slices.Compact(hosts)), "host"))
+	if other > 0 {
+		text += fmt.Sprintf(" and packets of no flow, as acknowledgements (%.1f %% of the bytes)", 100*float64(other)/float64(all))
+	}
+	return text
 }
 
 // hostWhy tells a host that pauses without end, so that a pause lasts as long as a PAUSE

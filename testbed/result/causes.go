@@ -146,4 +146,8 @@ type LostToCause struct {
 	Without string  `json:"without"` // what it does not have
 	Flows   int     `json:"flows"`   // that ended in both
 	FCTUS   float64 `json:"fct_us"`  // sum over these flows of what they lost
+	// BusBW is the mean bus bandwidth of the collectives, GB/s, and BusBWWithout that of the
+	// run without the cause; zero: none has ended.
+	BusBW        float64 `json:"busbw,omitempty"`
+	BusBWWithout float64 `json:"busbw_without,omitempty"`
 }

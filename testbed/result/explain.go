@@ -5,6 +5,7 @@ package result
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/pauseless/pauseless/testbed/result/parquet"
@@ -38,7 +39,7 @@ func (c *Causes) print(w io.Writer) {
 		c.Storms[i].print(w, i+1)
 	}
 	if n := len(c.Storms) - stormsShown; n > 0 {
-		fmt.Fprintf(w, "\nand %d more storms, in results.json\n", n)
+		fmt.Fprintf(w, "\nand %s more, in results.json\n", plural(n, "storm"))
 	}
 	if c.Cut != "" {
 		fmt.Fprintln(w, c.Cut)
@@ -95,7 +96,15 @@ func (s *PauseStorm) Sentence() string {
 		text += fmt.Sprintf(", and %s waited for %.1f us: %.1f us of them %s that never went there.", plural(s.Waiting, "flow"), s.WaitedUS, s.VictimUS, plural(s.VictimCount, "victim"))
 	}
 	if l := s.Lost; l != nil {
-		text += fmt.Sprintf(" Without %s, the same %s would have taken %.1f us less in total.", l.Without, plural(l.Flows, "flow"), l.FCTUS)
+		change := "less"
+		if l.FCTUS < 0 {
+			change = "more"
+		}
+		text += fmt.Sprintf(" Without %s, the same %s would have taken %.1f us %s in total", l.Without, plural(l.Flows, "flow"), math.Abs(l.FCTUS), change)
+		if l.BusBWWithout > 0 {
+			text += fmt.Sprintf(", and the bus bandwidth would have been %.2f GB/s, not %.2f", l.BusBWWithout, l.BusBW)
+		}
+		text += "."
 	}
 	return text
 }

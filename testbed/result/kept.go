@@ -29,7 +29,7 @@ const digitsKept = 6
 // their tiers. Counters of programs are kept as well.
 var general = []string{
 	"flows", "finished", "stuck_flows", "avg_fct_us", "p50_fct_us", "p95_fct_us", "p99_fct_us", "avg_slowdown", "p99_slowdown", "completion_us", "incast_last_us",
-	"avg_cct_us", "p99_cct_us", "stalled_flows", "pause_frames", "paused_us", "tree_us", "out_of_order", "resent", "timeouts", "max_queue_bytes", "deadlocked",
+	"avg_cct_us", "p99_cct_us", "stalled_flows", "pause_frames", "paused_us", "storms", "roots", "waited_us", "victim_time_us", "victims", "tree_us", "out_of_order", "resent", "timeouts", "max_queue_bytes", "deadlocked",
 	"cnps", "dropped", "overflowed", "postcards_per_flow",
 }
 

@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
+	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
 // lostRuns is the number of runs without a cause.
@@ -79,10 +81,13 @@ func (c *Case) lost(ctx context.Context, prog *program.Program, seed uint64, o O
 		k := *c
 		k.Explain = false
 		other, err := k.Run(ctx, prog, seed, o)
-		if err != nil {
+		if err != nil && !errors.Is(err, virtual.ErrDropped) {
 			return fmt.Errorf("without %s: %w", w.text, err)
 		}
 		s.Lost = compare(w, run.Raw, other.Raw)
+		if bus, ok := other.Metrics["busbw"]; ok && run.Metrics["busbw"] > 0 {
+			s.Lost.BusBW, s.Lost.BusBWWithout = run.Metrics["busbw"], bus
+		}
 	}
 	return nil
 }
@@ -157,7 +162,7 @@ func (c *Case) withoutCause(s *result.PauseStorm, r *fabric.Results) *without {
 		rest := false
 		for i := range r.Flows {
 			f := &r.Flows[i]
-			if c.net.Nodes[f.Dst].Host != dst {
+			if c.net.Nodes[f.Dst].Host != dst || f.Plan != nil { // of a job, all flows or none
 				parts[f.Group] = false
 				rest = true
 			}

@@ -5,6 +5,7 @@ package scenario
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,8 +96,8 @@ func (s *Scenario) Run(ctx context.Context, o Options) ([]*result.Run, error) {
 			if run != nil {
 				runs = append(runs, run)
 			}
-			if err == nil && o.Lost && run.Causes != nil {
-				err = c.lost(ctx, programs[i], seed, o, run)
+			if o.Lost && (err == nil || errors.Is(err, virtual.ErrDropped)) && run.Causes != nil {
+				err = cmp.Or(c.lost(ctx, programs[i], seed, o, run), err)
 			}
 			if err != nil {
 				return runs, fmt.Errorf("%v, seed %d: %w", c, seed, err)
