@@ -255,21 +255,25 @@ func First(want []*p4v1.Entity) []*p4v1.Update {
 		}
 		return 3
 	}
-	updates := make([]*p4v1.Update, 0, len(want))
-	memory := make([]p4v1.Update, len(want))
+	var next [5]int // position of the next update of each phase
+	phases := make([]uint8, len(want))
+	for i, e := range want {
+		phases[i] = uint8(phase(e))
+		next[phases[i]+1]++
+	}
 	for p := range 4 {
-		for _, e := range want {
-			if phase(e) != p {
-				continue
-			}
-			typ := p4v1.Update_INSERT
-			if p == 3 || isDefault(e) {
-				typ = p4v1.Update_MODIFY
-			}
-			u := &memory[len(updates)]
-			u.Type, u.Entity = typ, e
-			updates = append(updates, u)
+		next[p+1] += next[p]
+	}
+	updates := make([]*p4v1.Update, len(want))
+	memory := make([]p4v1.Update, len(want))
+	for i, e := range want {
+		u := &memory[i]
+		u.Type, u.Entity = p4v1.Update_INSERT, e
+		if phases[i] == 3 || isDefault(e) {
+			u.Type = p4v1.Update_MODIFY
 		}
+		updates[next[phases[i]]] = u
+		next[phases[i]]++
 	}
 	return updates
 }

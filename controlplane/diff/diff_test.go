@@ -5,6 +5,7 @@ package diff_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/pauseless/pauseless/controlplane/diff"
@@ -96,6 +97,23 @@ func TestPlanReachesTheDesiredState(t *testing.T) {
 		}
 		if again, err := diff.Compute(s, want, want); err != nil || again.Len() != 0 {
 			t.Fatalf("seed %d: %d updates from a state to itself", seed, again.Len())
+		}
+	}
+}
+
+// The updates for a switch that has been started are those of a plan for one without
+// entities, in the same order.
+func TestFirstUpdatesAreThoseOfAPlan(t *testing.T) {
+	s := program(t)
+	for seed := range uint64(50) {
+		want := random(t, s, rand.New(rand.NewPCG(seed, 2)))
+		plan, err := diff.Compute(s, nil, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned := slices.Concat(plan.Phases...)
+		if !slices.EqualFunc(diff.First(want), planned, func(a, b *p4v1.Update) bool { return proto.Equal(a, b) }) {
+			t.Fatalf("seed %d: %v, want %v", seed, diff.First(want), planned)
 		}
 	}
 }

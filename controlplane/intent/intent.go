@@ -69,11 +69,11 @@ type Plan struct {
 	manifest *manifest.Manifest
 	options  Options
 
-	leaves    []int            // node IDs by number
-	distances []topo.Distances // of each leaf
-	longest   int              // path between leaves, in links
-	tiers     int              // of switches
-	routes    *routes
+	leaves  []int     // node IDs by number
+	links   [][]int32 // by node and leaf: on the shortest path between them; -1: there is none
+	longest int       // path between leaves, in links
+	tiers   int       // of switches
+	routes  *routes
 }
 
 // New returns the plan of a network whose switches have the same program.
@@ -102,10 +102,18 @@ func newPlan(t *topo.Topology, m *manifest.Manifest, o Options) *Plan {
 	for i := range t.Nodes {
 		p.tiers = max(p.tiers, int(t.Nodes[i].Tier))
 	}
+	p.links = make([][]int32, len(t.Nodes))
+	switches := t.Switches()
+	for _, id := range switches {
+		p.links[id] = make([]int32, len(p.leaves))
+	}
 	paths := t.Paths()
-	for _, l := range p.leaves {
-		p.distances = append(p.distances, paths.Distances(l))
-		p.longest = max(p.longest, p.distances[0].From(l))
+	for i, l := range p.leaves {
+		d := paths.Distances(l)
+		for _, id := range switches {
+			p.links[id][i] = int32(d.From(id))
+		}
+		p.longest = max(p.longest, int(p.links[l][0]))
 	}
 	return p
 }

@@ -17,18 +17,21 @@ type nextHops struct{ first, count int }
 // have consecutive numbers: programs compute them from the first.
 func (b *builder) findNextHops() error {
 	b.nextHops = make([]nextHops, len(b.leaves))
-	peers := make([]int, len(b.node.Ports)) // -1: no switch, or a link that routes avoid
+	type neighbour struct {
+		port  int
+		links []int32 // to each leaf
+	}
+	var neighbours []neighbour
 	for i, p := range b.node.Ports {
-		if peers[i] = p.Peer; b.topo.Nodes[p.Peer].Kind != topo.Switch || b.topo.Links[p.Link].Unused {
-			peers[i] = -1
+		if b.topo.Nodes[p.Peer].Kind == topo.Switch && !b.topo.Links[p.Link].Unused {
+			neighbours = append(neighbours, neighbour{i + 1, b.links[p.Peer]})
 		}
 	}
 	for i, leaf := range b.leaves {
 		if leaf == b.node.ID {
 			continue
 		}
-		to := b.distances[i]
-		here := to.From(b.node.ID)
+		here := b.links[b.node.ID][i]
 		switch {
 		case here < 0 && b.options.Partial:
 			continue
@@ -36,11 +39,11 @@ func (b *builder) findNextHops() error {
 			return fmt.Errorf("no path leads to %s", b.topo.Nodes[leaf].Name)
 		}
 		w := &b.nextHops[i]
-		for k, peer := range peers {
-			if peer < 0 || to.From(peer) != here-1 {
+		for k := range neighbours {
+			if neighbours[k].links[i] != here-1 {
 				continue
 			}
-			p := k + 1
+			p := neighbours[k].port
 			if w.count > 0 && p != w.first+w.count {
 				return fmt.Errorf("the equal-cost ports to %s are not consecutive: %d to %d, and %d",
 					b.topo.Nodes[leaf].Name, w.first, w.first+w.count-1, p)

@@ -149,29 +149,30 @@ func (t *LPM32) expand(d *[256]uint32, node uint32) {
 // compress makes a node. If all slots are equal and not nodes, it returns that
 // slot.
 func (t *LPM32) compress(d *[256]uint32) uint32 {
-	runs := 1
-	for i := 1; i < 256; i++ {
-		if d[i] != d[i-1] {
-			runs++
+	var head [nodeRuns]uint32
+	var values [256]uint32 // of the runs
+	runs := uint32(0)
+	last := ^d[0]
+	for w := range uint32(8) {
+		head[nodeSums+w>>2] |= runs << (w & 3 * 8)
+		starts := uint32(0)
+		for i, x := range d[32*w : 32*w+32] {
+			if x != last {
+				starts |= 1 << (i & 31)
+				values[runs&0xff] = x
+				runs++
+				last = x
+			}
 		}
+		head[w] = starts
 	}
 	if runs == 1 && d[0]&isNode == 0 {
 		return d[0]
 	}
-	number := t.nodes.alloc(nodeRuns + runs)
+	number := t.nodes.alloc(nodeRuns + int(runs))
 	n := t.nodes.of(number)
-	clear(n[:nodeRuns])
-	at := nodeRuns
-	for i := range 256 {
-		if i&31 == 0 {
-			n[nodeSums+i>>7] |= uint32(at-nodeRuns) << (i >> 5 & 3 * 8)
-		}
-		if i == 0 || d[i] != d[i-1] {
-			n[i>>5] |= 1 << (i & 31)
-			n[at] = d[i]
-			at++
-		}
-	}
+	copy(n, head[:])
+	copy(n[nodeRuns:], values[:runs])
 	return isNode | number
 }
 
