@@ -205,6 +205,7 @@ def build():
         journal("link", f"{switch}-eth{port}")
         net.addLink(host, relay, intfName2=f"{switch}-eth{port}h")
         net.addLink(net[switch], relay, port1=port, intfName2=f"{switch}-eth{port}r")
+        host.defaultIntf().rename("eth0")  # as the commands of a topology.json expect
     for a, a_port, b, b_port in LINKS:
         for name, port in (a, a_port), (b, b_port):
             journal("link", f"{name}-eth{port}")

@@ -168,6 +168,7 @@ def build():
         journal_process(host.pid, name)
         journal("link", f"{switch}-eth{port}")
         net.addLink(host, net[switch], port2=port)
+        host.defaultIntf().rename("eth0")  # as the commands of a topology.json expect
     for a, a_port, b, b_port in LINKS:
         journal("link", f"{a}-eth{a_port}")
         net.addLink(net[a], net[b], port1=a_port, port2=b_port)
