@@ -25,12 +25,19 @@ var inNamespaces = []string{"basic", "calc", "multicast"}
 // Each exercise runs between namespaces from the checkout as it is, with the same packets and
 // the same expectations as in the fabric: its topology, entries and hosts' commands, and the
 // TCP of Linux.
-func TestInNamespaces(t *testing.T) {
-	self := namespaces(t)
+func TestInNamespaces(t *testing.T) { inTurn(t, local.SoftSwitch, "") }
+
+// The same on simple_switch_grpc.
+func TestInNamespacesOnBMv2(t *testing.T) {
+	inTurn(t, local.BMv2, need.Tool(t, "BMV2", "simple_switch_grpc"))
+}
+
+func inTurn(t *testing.T, kind local.Kind, simpleSwitch string) {
+	o := live.Options{Name: "ze", Pauseless: namespaces(t), SimpleSwitch: simpleSwitch, Local: local.Options{Kind: kind, Prefix: "ze", Free: true}}
 	all := os.Getenv("NETNS_EXERCISES") == "all"
 	for _, c := range inFabric {
 		if all || slices.Contains(inNamespaces, c.name) {
-			t.Run(c.name, func(t *testing.T) { between(t, self, c.name, c.dir, c.text, nil) })
+			t.Run(c.name, func(t *testing.T) { between(t, o, c.name, c.dir, c.text) })
 		}
 	}
 	for _, c := range controllers {
@@ -38,7 +45,8 @@ func TestInNamespaces(t *testing.T) {
 			break
 		}
 		t.Run(c.name, func(t *testing.T) {
-			between(t, self, c.name, c.name, c.text, func(lab *local.Lab) error {
+			o := o
+			o.Built = func(lab *local.Lab) error {
 				sessions := make(map[string]*controlplane.Session)
 				for _, target := range lab.Targets() {
 					target.ElectionID.Low = 100 // above that of the network's own controller
@@ -53,7 +61,8 @@ func TestInNamespaces(t *testing.T) {
 					sessions[target.Name] = s
 				}
 				return c.control(t.Context(), sessions)
-			})
+			}
+			between(t, o, c.name, c.name, c.text)
 		})
 	}
 }
@@ -77,14 +86,14 @@ func namespaces(t *testing.T) string {
 }
 
 // between runs a scenario of an exercise between namespaces.
-func between(t *testing.T, self, name, dir, text string, built func(*local.Lab) error) {
+func between(t *testing.T, o live.Options, name, dir, text string) {
 	s, err := scenario.ParseIn(name+".yaml", []byte("name: "+name+text), filepath.Join(checkout(t), dir), scenario.Paper, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	netns.Down("ze") // of a run that was killed; otherwise there is none
+	netns.Down(o.Name) // of a run that was killed; otherwise there is none
 	begin := time.Now()
-	runs, err := live.Run(t.Context(), s, live.Options{Name: "ze", Pauseless: self, Built: built, Local: local.Options{Kind: local.SoftSwitch, Prefix: "ze", Free: true}})
+	runs, err := live.Run(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}

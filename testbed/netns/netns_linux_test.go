@@ -616,3 +616,31 @@ func TestUsedPortIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A host's command that had ended before it was noted made a journal that was refused: the
+// network could not be taken down.
+func TestEndedProcessIsNotInTheJournal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	j := &journal{f}
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.addProcess(cmd.Process.Pid, "h1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.addProcess(os.Getpid(), "h2"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("process %d %s h2\n", os.Getpid(), startTime(os.Getpid())); string(text) != want {
+		t.Errorf("journal %q, want %q", text, want)
+	}
+}

@@ -53,7 +53,7 @@ func start(network, name string, turn int, j *journal, program string, args ...s
 	if err := run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	err = j.add("process %d %s %s", p.cmd.Process.Pid, startTime(p.cmd.Process.Pid), name)
+	err = j.addProcess(p.cmd.Process.Pid, name)
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.done)
@@ -212,6 +212,16 @@ func startTime(pid int) string {
 		return ""
 	}
 	return fields[19]
+}
+
+// addProcess writes a process into the journal, unless it has ended: a host's command may be
+// as short as that.
+func (j *journal) addProcess(pid int, name string) error {
+	started := startTime(pid)
+	if started == "" {
+		return nil
+	}
+	return j.add("process %d %s %s", pid, started, name)
 }
 
 // grace is how long stop waits after SIGTERM, and again after SIGKILL.
