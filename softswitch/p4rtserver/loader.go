@@ -24,14 +24,18 @@ type Loader struct {
 	mu sync.RWMutex
 	// entries are the entries seen so far, by entryKey. nil: only one switch had it.
 	entries map[string]*sharedEntry
+	// known are those that updates of several switches refer to by the same pointer, which
+	// is found faster than a key.
+	known map[*p4v1.TableEntry]*sharedEntry
 	// contents are those of tables, by number and the entries' identifiers.
 	contents map[string]*sharedContents
 }
 
 // sharedEntry is an entry that several switches have.
 type sharedEntry struct {
-	id uint32
-	u  *tableUpdate
+	id   uint32
+	u    *tableUpdate
+	from *p4v1.TableEntry // that it was decoded from
 }
 
 // sharedContents are the entries of a table that several switches may have.
@@ -46,7 +50,7 @@ func NewLoader(cfg *p4v1.ForwardingPipelineConfig, o interp.Options) (*Loader, e
 	if err != nil {
 		return nil, err
 	}
-	return &Loader{pipeline: p, shares: len(p.translations) == 0, entries: map[string]*sharedEntry{}, contents: map[string]*sharedContents{}}, nil
+	return &Loader{pipeline: p, shares: len(p.translations) == 0, entries: map[string]*sharedEntry{}, known: map[*p4v1.TableEntry]*sharedEntry{}, contents: map[string]*sharedContents{}}, nil
 }
 
 // Load sets the configuration of a switch and applies updates without a controller. Either
@@ -131,30 +135,40 @@ func (l *Loader) sharedEntries(d *device, updates []*p4v1.Update) []*sharedEntry
 	if !l.shares {
 		return shared
 	}
-	var fresh []int // of updates: the first or second time
+	var rest []int // of updates: they are not known, or new
 	key := make([]byte, 0, 128)
 	l.mu.RLock()
 	for i, u := range updates {
+		te := u.GetEntity().GetTableEntry()
+		if shared[i] = l.known[te]; shared[i] != nil && u.Type == p4v1.Update_INSERT {
+			continue
+		}
+		shared[i] = nil
 		key = l.entryKey(key[:0], u)
 		if len(key) == 0 {
 			continue
 		}
-		if shared[i] = l.entries[string(key)]; shared[i] == nil {
-			fresh = append(fresh, i)
+		if shared[i] = l.entries[string(key)]; shared[i] == nil || shared[i].from == te {
+			rest = append(rest, i)
 		}
 	}
 	l.mu.RUnlock()
-	if len(fresh) == 0 {
+	if len(rest) == 0 {
 		return shared
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, i := range fresh {
+	for _, i := range rest {
+		te := updates[i].GetEntity().GetTableEntry()
+		if shared[i] != nil {
+			l.known[te] = shared[i]
+			continue
+		}
 		key = l.entryKey(key[:0], updates[i])
 		e, seen := l.entries[string(key)]
 		if seen && e == nil {
 			if o, err := d.decode(updates[i]); err == nil {
-				e = &sharedEntry{uint32(len(l.entries)), o.(*tableUpdate)}
+				e = &sharedEntry{uint32(len(l.entries)), o.(*tableUpdate), te}
 			}
 		}
 		l.entries[string(key)] = e

@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
+	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/testbed/program"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -87,6 +91,57 @@ func TestEntriesInCommonExistOnce(t *testing.T) {
 	}
 }
 
+// entriesOf is all entries of a table as text, with their numbers, and what a lookup of
+// each finds.
+func entriesOf(t *interp.Table) string {
+	text := fmt.Sprintln(t.Len(), t.Default().Action(), t.Args(t.Default()))
+	t.Each(func(id uint32, e *interp.Entry) bool {
+		m := t.Match(e)
+		found, ok := t.Find(&m)
+		text += fmt.Sprintln(id, m, e.Action(), t.Args(e), e.Ext != nil, found, ok)
+		return true
+	})
+	return text
+}
+
+// Switches that start together have the tables of switches that start alone.
+func TestSwitchesStartTogetherAsAlone(t *testing.T) {
+	for _, profile := range []string{"ecmp", "rlb-drill", "plb", "conweave", "pbfs"} {
+		net, l := openTree(t, 4, profile)
+		defer l.Close()
+		entities, err := l.entities(net, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := l.cfg.Program.Pipeline()
+		config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config}
+		for _, id := range net.Switches() {
+			alone, err := softswitch.New(l.Switch(id).Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone.Attach(still{})
+			list, err := entities(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p4rtserver.New(alone, p4rtserver.Options{}).Preload(config, diff.First(list)); err != nil {
+				t.Fatal(err)
+			}
+			for i, table := range alone.State().Tables {
+				if got, want := entriesOf(l.Switch(id).State().Tables[i]), entriesOf(table); got != want {
+					t.Errorf("%s, table %s of %s: started together it has\n%s\nalone\n%s", profile, table.Info.Name, net.Nodes[id].Name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// still is a network in which no time passes.
+type still struct{ softswitch.Network }
+
+func (still) Now() vtime.Time { return 0 }
+
 // Changing an entry of one core switch leaves the others as they were.
 func TestChangingOneSwitchLeavesTheOthers(t *testing.T) {
 	net, l := openTree(t, 4, "ecmp")
@@ -97,15 +152,7 @@ func TestChangingOneSwitchLeavesTheOthers(t *testing.T) {
 			cores = append(cores, id)
 		}
 	}
-	list := func(id int) (text string) {
-		table := tableOf(t, l, id, "route")
-		table.Each(func(id uint32, e *interp.Entry) bool {
-			m := table.Match(e)
-			text += fmt.Sprintln(id, m, e.Action(), table.Args(e))
-			return true
-		})
-		return text
-	}
+	list := func(id int) string { return entriesOf(tableOf(t, l, id, "route")) }
 	before := list(cores[0])
 	for _, id := range cores {
 		if list(id) != before {
