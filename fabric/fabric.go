@@ -58,6 +58,11 @@ type Flow struct {
 	// plan are added together.
 	Plan *Plan
 	Step int32
+	// Pair is the queue pair of the plan, from 1, that the flow is a message of. The
+	// sequence numbers of its messages go on from one to the next, in the order of the
+	// flows; they have the same ends, and each leaves after the one before. Zero: a queue
+	// pair of its own.
+	Pair int32
 }
 
 // Fabric is a network in virtual time. Its methods must be called from one
@@ -269,6 +274,12 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 	return nil
 }
 
+// pair is a queue pair of a plan.
+type pair struct {
+	plan   *Plan
+	number int32
+}
+
 // AddFlows adds flows, which must not start before Now. If one is invalid,
 // those before it have been added.
 func (f *Fabric) AddFlows(flows []Flow) error {
@@ -277,8 +288,14 @@ func (f *Fabric) AddFlows(flows []Flow) error {
 		return err
 	}
 	f.flows = slices.Grow(f.flows, len(flows))
+	next := make(map[pair]uint32) // sequence number of the next packet
 	for i := range flows {
-		if err := f.addFlow(flows[i]); err != nil {
+		var psn uint32
+		if fl := &flows[i]; fl.Pair > 0 {
+			psn = next[pair{fl.Plan, fl.Pair}]
+			next[pair{fl.Plan, fl.Pair}] = (psn + uint32(f.hostCfg.Packets(fl.Size))) & 0xffffff
+		}
+		if err := f.addFlow(flows[i], psn); err != nil {
 			return fmt.Errorf("flow %d: %w", i+1, err)
 		}
 	}
@@ -292,7 +309,8 @@ func (f *Fabric) AddFlows(flows []Flow) error {
 // flow does not have its own.
 func DefaultPort(i int) uint16 { return 0xc000 | uint16(i)&0x3fff }
 
-func (f *Fabric) addFlow(fl Flow) error {
+// addFlow adds a flow whose first packet has a sequence number.
+func (f *Fabric) addFlow(fl Flow, psn uint32) error {
 	if fl.Back == [2]int{} {
 		fl.Back = [2]int{fl.Dst, fl.Src}
 	}
@@ -319,7 +337,7 @@ func (f *Fabric) addFlow(fl Flow) error {
 		est.BaseRTT = f.baseRTT
 	}
 	rf := roce.Flow{
-		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), Coflow: uint16(fl.Coflow),
+		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), PSN: psn, Coflow: uint16(fl.Coflow),
 		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
 		Data: [2]int{f.ports[fl.Src], f.ports[fl.Dst]}, Ack: [2]int{f.ports[fl.Back[1]], f.ports[fl.Back[0]]},
 		Held: fl.Plan != nil, Number: number(len(f.flows)),

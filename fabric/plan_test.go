@@ -5,10 +5,14 @@ package fabric
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/fabric/fabrictest"
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -67,9 +71,18 @@ func TestStepsFollowWhatTheyWaitFor(t *testing.T) {
 }
 
 // Messages of one queue pair leave back to back, if each waits for the one before to
-// leave.
+// leave, and their packets are numbered on. Other flows between the same hosts begin
+// with 0.
 func TestMessagesOfAPairLeaveBackToBack(t *testing.T) {
-	b := newBed(t, "dumbbell: {left: 1, right: 1, rate: 40Gbps, delay: 1us}")
+	seen := make(numbers)
+	b := newBed(t, "dumbbell: {left: 1, right: 1, rate: 40Gbps, delay: 1us}", func(c *Config, _ *fabrictest.Config) {
+		c.Tap = func(n *topo.Node) Tap {
+			if n.Name != "h2" {
+				return nil
+			}
+			return seen
+		}
+	})
 	var steps []Step
 	flows := make(map[int]Flow)
 	for k := range 10 {
@@ -78,17 +91,41 @@ func TestMessagesOfAPairLeaveBackToBack(t *testing.T) {
 			s.After = []Dep{{int32(k - 1), Left}}
 		}
 		steps = append(steps, s)
-		flows[k] = b.flow("h1", "h2", 10_000, 0)
+		fl := b.flow("h1", "h2", 10_000, 0)
+		fl.Port, fl.Pair = 7, 1
+		flows[k] = fl
 	}
+	other := b.flow("h1", "h2", 10_000, 900*vtime.Microsecond)
+	other.Port = 8
 	_, list := b.planned(steps, flows)
-	b.add(list...)
+	b.add(append(list, other)...)
 	b.until(vtime.Millisecond)
+	for port, want := range map[uint16]int{7: 100, 8: 10} {
+		if len(seen[port]) != want || !slices.IsSorted(seen[port]) || seen[port][0] != 0 || seen[port][want-1] != uint32(want-1) {
+			t.Errorf("from port %d packets have the numbers %d, want 0 to %d", port, seen[port], want-1)
+		}
+	}
 	r := b.Results()
 	tx := (40 * vtime.Gbps).TxTime(10 * (1000 + roce.DataOverhead + 24))
-	for i, fl := range r.Flows {
+	for i, fl := range r.Flows[:10] {
 		if fl.Start != vtime.Time(i)*tx || !fl.Finished {
 			t.Errorf("message %d starts at %v, want %v", i, fl.Start, vtime.Time(i)*tx)
 		}
+	}
+}
+
+// numbers has the sequence numbers of data packets by source port.
+type numbers map[uint16][]uint32
+
+// Arrive implements Tap.
+func (n numbers) Arrive(_ vtime.Time, _ int, f *packet.Frame) {
+	const udp, bth = packet.EthernetLen + packet.IPv4Len, packet.EthernetLen + packet.IPv4Len + packet.UDPLen
+	if len(f.Data) < bth+packet.BTHLen {
+		return
+	}
+	if h := packet.BTH(f.Data[bth:]); h.Opcode() <= packet.OpSendOnly {
+		port := packet.UDP(f.Data[udp:]).SrcPort()
+		n[port] = append(n[port], h.PSN())
 	}
 }
 

@@ -27,6 +27,10 @@ type Flow struct {
 	Class   uint8      // priority, 0 to 7
 	Port    uint16     // UDP source port, from which switches take the flow's entropy
 	AckPort uint16     // of acknowledgements; zero: Port
+	// PSN is the packet sequence number of the first packet, of 24 bits. The messages of a
+	// queue pair are numbered on, from one to the next (InfiniBand Architecture, volume 1,
+	// 9.7.2). Transport uec numbers each from 0.
+	PSN     uint32
 	BaseRTT vtime.Time // round trip of a full packet through the empty network
 	// Path is the rate of the slowest link on the path, for windows.
 	Path   vtime.Rate
@@ -136,6 +140,9 @@ func (h *Host) NextReceiver() uint32 { return FirstQP + uint32(len(h.receivers))
 // architecture reserves 0 and 1 for management, and dissectors interpret
 // packets to them as management datagrams.
 const FirstQP = 2
+
+// Packets returns the number of packets of a message of so many bytes.
+func (c *Config) Packets(size int64) int64 { return (size + int64(c.MTU) - 1) / int64(c.MTU) }
 
 // Send sends a flow, from its start time on, to the queue pair with the given
 // number at a peer.

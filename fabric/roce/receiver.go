@@ -17,7 +17,8 @@ type receiver struct {
 	nic      *nic  // of acknowledgements
 	expected int64 // next packet in order
 	total    int64
-	class    uint8 // of acknowledgements
+	psn      uint32 // of packet 0
+	class    uint8  // of acknowledgements
 	cnpClass uint8
 	task     int32 // list of tasks that wait for the flow, from 1; zero: none
 
@@ -45,7 +46,7 @@ type receiver struct {
 }
 
 func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
-	r := &receiver{h: h, nic: h.port(f.Ack[1]), total: (f.Size + int64(h.cfg.MTU) - 1) / int64(h.cfg.MTU), class: f.Class, cnpClass: f.Class, nakFor: -1}
+	r := &receiver{h: h, nic: h.port(f.Ack[1]), total: h.cfg.Packets(f.Size), psn: f.PSN, class: f.Class, cnpClass: f.Class, nakFor: -1}
 	if c := h.cfg.AckClass; c >= 0 {
 		r.class = uint8(c)
 	}
@@ -78,7 +79,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	if marked {
 		r.marked++
 	}
-	d := ahead(bth.PSN(), r.expected)
+	d := ahead(bth.PSN()-r.psn, r.expected)
 	if d > 0 {
 		r.outOfOrder++
 		r.degreeSum += d
@@ -133,13 +134,13 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	}
 }
 
-// ack sends an acknowledgement or a negative one, caused by the packet with
-// number cause.
-func (r *receiver) ack(now vtime.Time, syndrome uint8, psn int64, cause uint32, echo bool, telemetry []byte) {
+// ack sends an acknowledgement of packet n or a negative one, caused by the packet
+// with the sequence number cause.
+func (r *receiver) ack(now vtime.Time, syndrome uint8, n int64, cause uint32, echo bool, telemetry []byte) {
 	f := r.h.net.Frames().Get()
 	f.Data = append(f.Data, r.head.header()...)
 	bth := packet.BTH(f.Data[r.head.bth:])
-	binary.BigEndian.PutUint32(bth[8:], uint32(psn)&0xffffff)
+	binary.BigEndian.PutUint32(bth[8:], (r.psn+uint32(n))&0xffffff)
 	if echo {
 		bth.SetBECN()
 	}

@@ -177,7 +177,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 	if len(behind) < sackLen {
 		return
 	}
-	n := s.una + ahead(binary.BigEndian.Uint32(behind)&0xffffff, s.una)
+	n := s.una + ahead(binary.BigEndian.Uint32(behind)-s.psn, s.una)
 	r := s.sel
 	if n < s.una || n >= s.high {
 		return
@@ -305,7 +305,7 @@ func (t *holeTimer) Fire(now vtime.Time, _ uint64) {
 		r.release(now)
 		return
 	}
-	r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, uint32(o.mark-1)&0xffffff, false, nil)
+	r.ack(now, packet.SyndromeNAKPSNSequence, r.expected, (r.psn+uint32(o.mark-1))&0xffffff, false, nil)
 	r.openHole(now)
 }
 
@@ -314,7 +314,7 @@ func (r *receiver) release(now vtime.Time) {
 	r.hole.reported = true
 	for n := r.expected + 1; n < r.highest; n++ {
 		if r.early.has(n, r.expected) {
-			r.ack(now, packet.SyndromeACK, r.expected-1, uint32(n)&0xffffff, false, nil)
+			r.ack(now, packet.SyndromeACK, r.expected-1, (r.psn+uint32(n))&0xffffff, false, nil)
 		}
 	}
 }

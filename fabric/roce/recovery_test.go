@@ -14,10 +14,14 @@ import (
 // acknowledgements.
 type late struct {
 	by         vtime.Time
-	lose       bool // packet 5 is lost once instead
+	lose       bool   // packet 5 is lost once instead
+	psn        uint32 // of packet 0
 	naks, dups int
 	last       uint32
 }
+
+// of returns the sequence number of a packet.
+func (l *late) of(packet uint32) uint32 { return (l.psn + packet) & 0xffffff }
 
 func (l *late) run(t *testing.T, r Recovery, change func(*Config)) (*Outgoing, *Incoming, *Host) {
 	t.Helper()
@@ -35,7 +39,7 @@ func (l *late) run(t *testing.T, r Recovery, change func(*Config)) (*Outgoing, *
 	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
 		bth := packet.BTH(f.Data[offBTH:])
 		if from == a {
-			if l.lose && bth.PSN() == 5 && !lost {
+			if l.lose && bth.PSN() == l.of(5) && !lost {
 				lost = true
 				return false
 			}
@@ -43,7 +47,7 @@ func (l *late) run(t *testing.T, r Recovery, change func(*Config)) (*Outgoing, *
 		}
 		if packet.AETH(bth.Payload()).IsNAK() {
 			l.naks++
-		} else if bth.PSN() == l.last && bth.PSN() == 4 {
+		} else if bth.PSN() == l.last && bth.PSN() == l.of(4) {
 			l.dups++
 		}
 		l.last = bth.PSN()
@@ -52,13 +56,13 @@ func (l *late) run(t *testing.T, r Recovery, change func(*Config)) (*Outgoing, *
 	first := true
 	w.extra = func(f *packet.Frame) vtime.Time {
 		bth := packet.BTH(f.Data[offBTH:])
-		if bth.Opcode() != packet.OpAcknowledge && bth.PSN() == 5 && first && !l.lose {
+		if bth.Opcode() != packet.OpAcknowledge && bth.PSN() == l.of(5) && first && !l.lose {
 			first = false
 			return l.by
 		}
 		return 0
 	}
-	o, i := w.connect(a, b, Flow{Size: 1_000_000})
+	o, i := w.connect(a, b, Flow{Size: 1_000_000, PSN: l.psn})
 	w.until(50 * vtime.Millisecond)
 	if o.Ended() == 0 {
 		t.Errorf("%s: the flow did not end", r)
@@ -92,6 +96,32 @@ func TestCostOfReordering(t *testing.T) {
 		}
 		if want := 40 * vtime.Gbps; c.r != SlowRestart && o.Rate() != want {
 			t.Errorf("%s: the rate is %v", c.r, o.Rate())
+		}
+	}
+}
+
+// A message that begins with any sequence number of its queue pair is sent, repeated and
+// acknowledged like one that begins with 0, also where the numbers begin again.
+func TestMessagesBeginWithAnySequenceNumber(t *testing.T) {
+	for _, r := range recoveries {
+		for _, lose := range []bool{false, true} {
+			type outcome struct {
+				ended                        vtime.Time
+				resent, early, degree, total int64
+				naks, dups                   int
+			}
+			var want outcome
+			for _, psn := range []uint32{0, 1000, 1<<24 - 8, 1<<24 - 3, 1 << 23} {
+				l := &late{by: 10 * vtime.Microsecond, lose: lose, psn: psn}
+				o, in, _ := l.run(t, r, func(c *Config) { c.ReorderWait, c.RTO = 30*vtime.Microsecond, 4*vtime.Millisecond })
+				got := outcome{ended: o.Ended(), resent: o.Resent(), naks: l.naks, dups: l.dups}
+				got.early, got.degree, got.total = in.OutOfOrder()
+				if psn == 0 {
+					want = got
+				} else if got != want {
+					t.Errorf("%s, first number %d, lost %v: %+v, want %+v", r, psn, lose, got, want)
+				}
+			}
 		}
 	}
 }

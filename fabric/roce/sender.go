@@ -11,7 +11,7 @@ import (
 )
 
 // sender is the sending end of a flow. Packets are numbered from 0; frames have
-// the low 24 bits.
+// the low 24 bits of the number plus psn.
 type sender struct {
 	cc.Flow
 	h     *Host
@@ -21,6 +21,7 @@ type sender struct {
 	size  int64
 	class uint8
 	qp    uint32 // number among the host's senders
+	psn   uint32 // of packet 0
 
 	una   int64 // first unacknowledged packet
 	next  int64 // next packet to send
@@ -75,10 +76,9 @@ const (
 )
 
 func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
-	mtu := int64(h.cfg.MTU)
 	s := &sender{
-		h: h, nic: h.port(f.Data[0]), start: f.Start, size: f.Size, class: f.Class, qp: qp, number: f.Number,
-		total: (f.Size + mtu - 1) / mtu,
+		h: h, nic: h.port(f.Data[0]), start: f.Start, size: f.Size, class: f.Class, qp: qp, psn: f.PSN, number: f.Number,
+		total: h.cfg.Packets(f.Size),
 		place: nowhere, timerAt: vtime.Never, via: -1, coflow: f.Coflow, paths: h.pathsTo(f, to),
 		Flow: cc.Flow{Rate: h.rate, Line: h.rate, BaseRTT: f.BaseRTT, MTU: h.cfg.MTU},
 	}
@@ -89,7 +89,7 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 		w = 1
 	}
 	if w > 0 {
-		s.Window = max(int64(w*float64(min(f.Path, h.rate).Bytes(f.BaseRTT))), mtu)
+		s.Window = max(int64(w*float64(min(f.Path, h.rate).Bytes(f.BaseRTT))), int64(h.cfg.MTU))
 	}
 	if h.cfg.Transport == UET {
 		s.u = newUECSender(h, s, to, f, remote)
@@ -217,7 +217,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	every := int64(s.h.cfg.AckEvery)
 	bth := f.Data[s.head.bth:]
 	bth[0] = byte(op)
-	psn := uint32(n) & 0xffffff
+	psn := (s.psn + uint32(n)) & 0xffffff
 	// The receiver may already have all packets after a single retransmission.
 	if request || every == 1 || n%every == every-1 || s.sel != nil && n < high {
 		psn |= 1 << 31
@@ -312,7 +312,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	if s.ctl == nil {
 		return // late, the flow has ended; or invalid, it has not started
 	}
-	psn, nak := bth.PSN(), aeth.IsNAK()
+	psn, nak := bth.PSN()-s.psn, aeth.IsNAK()
 	// The sequence number is that of the last packet received in order or, in a
 	// NAK, of the next one.
 	una := s.una + ahead(psn, s.una)

@@ -88,3 +88,34 @@ func TestThemisCannotHelpNICsThatDiscard(t *testing.T) {
 
 // uneven has one path with more delay, so that packets on the others overtake.
 const uneven = ", change: [{link: l1-s1, delay: 3us}]"
+
+// The second and later messages of a queue pair are sprayed like the first: no NAK that
+// reordering causes reaches the sender.
+func TestThemisDropsNAKsFromMessageToMessage(t *testing.T) {
+	r := ring(t, "irn", "{name: themis, profile: themis, hosts: {window: 4}}", "{name: no filter, profile: themis, hosts: {window: 4}, set: {themis.filter: 0}}")
+	if s := r["no filter"].Summary; s.Resent < 100 {
+		t.Errorf("without the filter, %d packets out of order cause %d retransmissions: too few to show anything", s.OutOfOrder, s.Resent)
+	}
+	if s := r["themis"].Summary; s.Resent != 0 || s.Timeouts != 0 || s.OutOfOrder < 100 {
+		t.Errorf("%d retransmissions and %d timeouts, want none, with %d packets out of order", s.Resent, s.Timeouts, s.OutOfOrder)
+	}
+}
+
+// ring runs a ring all-reduce of 16 ranks below four leaves, in which each queue pair
+// has 30 messages of 32 packets, with arms.
+func ring(t *testing.T, recovery string, arms ...string) map[string]*result.Run {
+	t.Helper()
+	named := map[string]*result.Run{}
+	for _, r := range collectiveRuns(t, `name: ring
+network: {leaf_spine: {leaves: 4, spines: 4, hosts_per_leaf: 4, rate: 100Gbps, delay: 1us}, switch: {buffer: 32MB, pfc: {xoff: 1MB}}, change: [{link: l1-s1, delay: 3us}]}
+hosts: {mtu: 4096, recovery: `+recovery+`, cc: {algorithm: none}}
+arms: [`+strings.Join(arms, ", ")+`]
+until: 100ms
+traffic: [{collective: {kind: all_reduce, size: 2MB, place: random}}]
+`, 1) {
+		if named[r.Arm] = r; r.Summary.Finished != r.Summary.Flows || r.Summary.Flows != 16*30 {
+			t.Errorf("%s: %d of %d flows ended, want 480", r.Arm, r.Summary.Finished, r.Summary.Flows)
+		}
+	}
+	return named
+}

@@ -187,8 +187,7 @@ func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 			outs = append(outs, outgoing{i + 1, fl, est.FCT, o})
 		}
 		if fl.Dst == cfg.Host {
-			mtu := int64(cfg.Hosts.MTU)
-			ins = append(ins, incoming{i + 1, fl.Src, (fl.Size + mtu - 1) / mtu, h.Expect(rf, address(&cfg.Topology.Nodes[fl.Src]), sender)})
+			ins = append(ins, incoming{i + 1, fl.Src, cfg.Hosts.Packets(fl.Size), h.Expect(rf, address(&cfg.Topology.Nodes[fl.Src]), sender)})
 		}
 	}
 

@@ -20,11 +20,15 @@ type builder struct {
 	host  []int // by rank
 	op    int32
 	// last has the last flow of each queue pair, whose messages leave in order.
-	last  map[pair]int32
-	local vtime.Rate
-	sent  map[pair]int // messages of each queue pair, which use planes in turn
-	paths *topo.Paths  // for the way of acknowledgements; made on demand
-	err   error        // the first one
+	last map[pair]int32
+	// numbers has the numbers of queue pairs, of the first plane's: those of the others
+	// follow.
+	numbers map[pair]int32
+	count   int32 // of these
+	local   vtime.Rate
+	sent    map[pair]int // messages of each queue pair, which use planes in turn
+	paths   *topo.Paths  // for the way of acknowledgements; made on demand
+	err     error        // the first one
 }
 
 // pair is a queue pair of a rank: to a peer, for a channel.
@@ -65,7 +69,7 @@ func (d deps) join(o deps) {
 }
 
 func newBuilder(g *gen, c *Collective, name string, slots []slot) *builder {
-	b := &builder{g: g, c: c, slots: slots, p: &fabric.Plan{Name: name}, last: make(map[pair]int32), sent: make(map[pair]int), local: c.LocalRate}
+	b := &builder{g: g, c: c, slots: slots, p: &fabric.Plan{Name: name}, last: make(map[pair]int32), numbers: make(map[pair]int32), sent: make(map[pair]int), local: c.LocalRate}
 	if b.local == 0 {
 		b.local = 3600 * vtime.Gbps
 	}
@@ -85,9 +89,11 @@ func (b *builder) fail(err error) {
 	}
 }
 
-// free is send for a message that does not wait for others of its queue pair.
+// free is send for a message that does not wait for others: it begins a queue pair.
 func (b *builder) free(rank, peer, channel int, bytes int64, after []fabric.Dep) message {
-	delete(b.last, pair{rank, peer, channel})
+	p := pair{rank, peer, channel}
+	delete(b.last, p)
+	delete(b.numbers, p)
 	return b.send(rank, peer, channel, bytes, after)
 }
 
@@ -140,11 +146,18 @@ func (b *builder) send(rank, peer, channel int, bytes int64, after []fabric.Dep)
 	b.last[p] = n
 	g := b.g
 	src, dst := b.slots[rank].node, b.slots[peer].node
-	g.base.Plan, g.base.Step, g.base.Port = b.p, n, portOf(src, dst, channel, rank)
-	if k := planes(g.t); k > 1 {
+	g.base.Plan, g.base.Step, g.base.Port = b.p, n, portOf(src, dst, channel, rank, b.slots[peer].local)
+	k := planes(g.t)
+	if b.numbers[p] == 0 {
+		b.numbers[p] = b.count + 1
+		b.count += int32(k)
+	}
+	g.base.Pair = b.numbers[p]
+	if k > 1 {
 		plane := (channel + b.sent[p]) % k
 		b.sent[p]++
 		src, dst = src+plane, dst+plane // a host's adapters follow one another
+		g.base.Pair += int32(plane)
 	}
 	g.add(src, dst, bytes, b.c.Start)
 	return message{n, false}
@@ -156,9 +169,9 @@ func txTime(r vtime.Rate, bytes int64) vtime.Time {
 }
 
 // portOf returns the UDP source port of a queue pair: a hash, so that the pairs of a
-// job take different paths.
-func portOf(src, dst, channel, rank int) uint16 {
-	x := uint64(src)<<40 ^ uint64(dst)<<16 ^ uint64(channel)<<8 ^ uint64(rank)*0x9e3779b97f4a7c15
+// job take different paths. Local is the number of the peer at its host.
+func portOf(src, dst, channel, rank, local int) uint16 {
+	x := uint64(src)<<40 ^ uint64(dst)<<16 ^ uint64(channel)<<8 ^ uint64(local)<<56 ^ uint64(rank)*0x9e3779b97f4a7c15
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33

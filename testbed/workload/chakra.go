@@ -479,5 +479,6 @@ func (b *builder) among(all []int, kind CollectiveKind, size int64, in deps) map
 	*b.c = old
 	b.op = -1
 	clear(b.last)
+	clear(b.numbers)
 	return ends
 }

@@ -351,7 +351,7 @@ func (c *Collective) flows(g *gen) {
 		b := newBuilder(g, c, name, slots[j*n:(j+1)*n])
 		b.run()
 	}
-	g.base.Plan, g.base.Step, g.base.Port = nil, 0, 0
+	g.base.Plan, g.base.Step, g.base.Port, g.base.Pair = nil, 0, 0, 0
 }
 
 // place returns the slots in the order in which jobs get them.

@@ -224,6 +224,47 @@ func TestBusBandwidthIsAtMostTheLinks(t *testing.T) {
 	}
 }
 
+// Messages with the same ends and ports belong to one queue pair, whose packets are
+// numbered in the order of the flows. They leave in this order, from one iteration to the
+// next, too.
+func TestMessagesOfAQueuePairLeaveInOrder(t *testing.T) {
+	for _, spec := range []Collective{
+		{Kind: AllReduce}, {Kind: AllReduce, Channels: 2, Chunk: 20_000}, {Kind: AllReduce, Algorithm: Tree, Chunk: 20_000},
+		{Kind: AllReduce, Algorithm: HalvingDoubling}, {Kind: AllReduce, Algorithm: Bidirectional, PerHost: 2}, {Kind: AllReduce, PerHost: 2, Hierarchical: true},
+		{Kind: AllToAll, Chunk: 5_000}, {Kind: AllToAll, PerHost: 2, Parallel: 2}, {Kind: Broadcast, Chunk: 20_000}, {Kind: SendRecv, Microbatches: 3},
+	} {
+		net := plain(t, 6)
+		spec.Size, spec.Iterations = Sizes{200_000, 200_000}, 2
+		flows, err := Generate([]Spec{{Collective: &spec}}, net, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type ends struct {
+			src, dst int
+			port     uint16
+		}
+		pairs, last := make(map[ends]int32), make(map[int32]int)
+		r := simulate(t, net, flows)
+		shared := 0
+		for i, f := range flows {
+			e := ends{f.Src, f.Dst, f.Port}
+			if was, ok := pairs[e]; f.Pair == 0 || ok && was != f.Pair {
+				t.Fatalf("%+v: flow %d is of queue pair %d, another with the same ports of %d", spec, i, f.Pair, was)
+			}
+			pairs[e] = f.Pair
+			if before, ok := last[f.Pair]; ok {
+				if shared++; r.Flows[i].Start <= r.Flows[before].Start {
+					t.Errorf("%+v: flow %d starts at %v, flow %d of the same queue pair at %v", spec, i, r.Flows[i].Start, before, r.Flows[before].Start)
+				}
+			}
+			last[f.Pair] = i
+		}
+		if len(last) != len(pairs) || shared == 0 {
+			t.Errorf("%+v: %d queue pairs, %d triples of ends and port, %d messages follow others", spec, len(last), len(pairs), shared)
+		}
+	}
+}
+
 // Every rank of an operation gets what it must, whatever the order: the bytes that its
 // host receives are those of the operation, and each rank ends.
 func TestCollectivesMoveTheRightBytes(t *testing.T) {

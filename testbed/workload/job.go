@@ -218,7 +218,7 @@ func (j *Job) flows(g *gen) {
 	if err := j.make(g, slots); err != nil {
 		panic("BUG: " + err.Error()) // check has tried it
 	}
-	g.base.Plan, g.base.Step, g.base.Port = nil, 0, 0
+	g.base.Plan, g.base.Step, g.base.Port, g.base.Pair = nil, 0, 0, 0
 }
 
 // make makes the flows on some places.
