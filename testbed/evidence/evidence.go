@@ -46,6 +46,7 @@ func Documents(root string) (map[string][]byte, error) {
 	d.reproduction()
 	d.pages()
 	d.answer()
+	d.aiFabrics()
 	d.readme()
 	return d.files, errors.Join(d.problems...)
 }
