@@ -75,7 +75,7 @@ func (r *Recorder) CheckContents() (packets int, err error) {
 				c.trim(w.m.Left(port, class), nil)
 				p := w.m.First(port, class)
 				for k := range c.all() {
-					if p == nil || k.flow != p.Frame.Flow() || k.came != p.Enqueued || int64(k.size) != p.Size() {
+					if p == nil || k.flow() != p.Frame.Flow() || k.came != p.Enqueued || k.size() != p.Size() {
 						return packets, fmt.Errorf("node %d port %d class %d: packet %d of %d is %v in the queue, and %+v here", id, port, class, packets, c.n, p, *k)
 					}
 					p = p.Behind()

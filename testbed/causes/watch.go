@@ -244,18 +244,19 @@ func (w *watch) hold(p *pause, waits []wait, now vtime.Time, limit int) []wait {
 	d := w.m.Depth(int(p.port), int(p.class))
 	p.packets, p.bytes = int64(d.Packets), d.Bytes
 	for k := range w.held(int(p.port), int(p.class)).all() {
-		if k.flow == 0 || k.flow == last {
+		flow := k.flow()
+		if flow == 0 || flow == last {
 			continue
 		}
-		last = k.flow
-		if _, ok := w.seen.add(k.flow); !ok {
+		last = flow
+		if _, ok := w.seen.add(flow); !ok {
 			continue
 		}
 		if len(waits) >= limit {
 			w.cut.waits++
 			continue
 		}
-		waits = append(waits, wait{k.flow, now - max(p.since, k.came)})
+		waits = append(waits, wait{flow, now - max(p.since, k.came)})
 	}
 	p.last = int32(len(waits))
 	return waits
@@ -283,16 +284,18 @@ func (w *watch) look(port, class int, now vtime.Time) {
 func (w *watch) outOf(l *look) int {
 	class := int(l.class)
 	w.order = w.order[:0]
+	var sum int64
 	for o := range w.m.Ports() {
 		if n := w.m.Depth(o, class).Bytes; n > 0 {
 			w.order = append(w.order, length{int32(o), n})
+			sum += n
 		}
 	}
 	slices.SortFunc(w.order, func(a, b length) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.port, b.port)) })
 	switch {
 	case len(w.order) == 0:
 		return -1
-	case l.pressed || len(w.order) == 1:
+	case l.pressed, len(w.order) == 1, 2*(sum-w.order[0].bytes) < l.account: // the other queues cannot have half of it
 		return int(w.order[0].port)
 	}
 	out, most, left := -1, int64(0), l.account
@@ -370,7 +373,7 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 	}
 	if *marked == 0 || now-*marked >= Gap {
 		for k := range w.held(port, class).all() {
-			q.visits.visit(k.flow, now)
+			q.visits.visit(k.flow(), now)
 		}
 	}
 	*marked = now + 1
@@ -389,14 +392,14 @@ func (w *watch) shares(port, class int) (list []share, all int) {
 	c := w.held(port, class)
 	for i := range min(c.n, samplePackets) {
 		k := c.at(i)
-		at, ok := w.seen.add(k.flow)
+		at, ok := w.seen.add(k.flow())
 		if ok {
-			list = append(list, share{flow: k.flow})
-			if k.flow != 0 {
+			list = append(list, share{flow: k.flow()})
+			if k.flow() != 0 {
 				all++
 			}
 		}
-		list[at].bytes += int64(k.size)
+		list[at].bytes += k.size()
 	}
 	slices.SortFunc(list, compareShares)
 	return slices.Clone(list[:min(len(list), sampleFlows)]), all
@@ -519,7 +522,7 @@ func (w *watch) settle() {
 	for i := range w.queues {
 		if q := &w.queues[i]; q.visits != nil {
 			for k := range w.held(i/tm.Queues, i%tm.Queues).all() {
-				q.visits.visit(k.flow, k.came)
+				q.visits.visit(k.flow(), k.came)
 			}
 		}
 	}
