@@ -36,7 +36,6 @@ func (d *documents) resources() {
 	page.WriteString(`# Resources of the programs for Tofino
 
 What p4c's open Tofino backend reports for each program, as numbers and as shares of the resources of all stages; what each adds to the program that it builds on; and the shares in table I of the RLB paper, which its authors measured for their own programs.
-[The page on Tofino](../tofino.md#resources-used) says which programs have changed since.
 This is the output of
 
     pauseless tofino report docs/results
