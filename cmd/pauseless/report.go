@@ -26,16 +26,17 @@ import (
 func newReportCmd() *cobra.Command {
 	var output, title, store string
 	cmd := &cobra.Command{
-		Use:   "report RESULTS.json…",
+		Use:   "report RESULTS.json|FOLDER…",
 		Short: "Show results of runs as one HTML page",
 		Long: `Write one self-contained HTML file: a sentence per comparison, a table with
 intervals, and interactive figures that can be saved as SVG. Runs of one scenario
-are compared with each other, seed by seed. Several files make one page. A file in
-an archive of exp archive is ARCHIVE.tar.gz/NAME.json.
+are compared with each other, seed by seed. Several files make one page. Of a
+folder, its outcome.json or results.json is read. A file in an archive of exp
+archive is ARCHIVE.tar.gz/NAME.json.
 
 Figures of an experiment's single runs need figures.json, which exp run writes to
 its store, beside outcome.json.`,
-		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small/outcome.json\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
+		Example: "  pauseless report out/demo/results.json -o demo.html\n  pauseless report out/exp/rlb-fig12-small\n  pauseless report a/results.json b/results.json -o both.html --title 'before and after'",
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "`FILE`: file to write")
 	cmd.Flags().StringVar(&title, "title", "", "`TEXT`: title of the page (default: the scenario's name)")
@@ -43,6 +44,9 @@ its store, beside outcome.json.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usageErrorf(cmd, "expected at least one results file")
+		}
+		for i := range args {
+			args[i] = inFolder(args[i])
 		}
 		if err := checkFiles(args, output); err != nil {
 			return err
@@ -79,6 +83,18 @@ its store, beside outcome.json.`,
 		return nil
 	}
 	return cmd
+}
+
+// inFolder returns the file of a folder that has the results, or name if it is no folder.
+func inFolder(name string) string {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		return name
+	}
+	outcome := filepath.Join(name, "outcome.json")
+	if _, err := os.Stat(outcome); err == nil {
+		return outcome
+	}
+	return filepath.Join(name, "results.json")
 }
 
 // sourceName returns a name that distinguishes a results file from the others:
