@@ -89,6 +89,7 @@ var ratios = []struct {
 	{"8,192 hosts, 128 leaves and 64 spines of 400G, to W1: CPU time per packet-hop", alone("spine8192", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 1), perHop},
 	{"one thread to two, 8,192 hosts: elapsed time", alone("hosts8192", "ecmp", "dcqcn", 1), alone("hosts8192", "ecmp", "dcqcn", 2), elapsed},
 	{"explained to not explained, PAUSE in 128 hosts: CPU time", alone("storms", "ecmp", "none", 1), alone("calm", "ecmp", "none", 1), userTime},
+	{"explained to not explained, RLB's figure 3: CPU time", alone("fig3-why", "drill", "dcqcn", 1), alone("fig3", "drill", "dcqcn", 1), userTime},
 	{"1,024 hosts, all links 100G, to W1: CPU time per packet-hop", alone("slow-core", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 1), perHop},
 	{"load 0.006 to load 0.6, 288 hosts: CPU time per packet-hop", alone("light", "ecmp", "dcqcn", 1), alone("hosts288", "ecmp", "dcqcn", 1), perHop},
 	{"one thread to two, W1: elapsed time", alone("w1", "ecmp", "dcqcn", 1), alone("w1", "ecmp", "dcqcn", 2), elapsed},
@@ -324,6 +325,9 @@ until: 20ms
 	// W1's network and load without congestion control, with and without causes of pauses.
 	"storms": strings.Replace(calm, "explain: false", "explain: true", 1),
 	"calm":   calm,
+	// The network of RLB's figure 3 at the small scale, for longer.
+	"fig3-why": strings.Replace(fig3, "explain: false", "explain: true", 1),
+	"fig3":     fig3,
 	"idle": `name: idle
 network:
   leaf_spine: {leaves: 12, spines: 12, hosts_per_leaf: 24, rate: 40Gbps, delay: 2us}
@@ -341,10 +345,25 @@ network:
   switch: {buffer: 9MB, pfc: {alpha: 0.125}}
 profiles: [PROFILE]
 explain: false
-hosts: {cc: {algorithm: none}}
+hosts: {defaults: papers, cc: {algorithm: none}}
 traffic:
 - poisson: {sizes: websearch, load: 0.4, duration: 5ms}
 until: 50ms
+`
+
+const fig3 = `name: fig3
+network:
+  leaf_spine: {leaves: 2, spines: 8, hosts_per_leaf: 30, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
+profiles: [PROFILE]
+explain: false
+hosts: {defaults: papers}
+paths: {h1: 1}
+traffic:
+- poisson: {sizes: websearch, load: 0.6, uplinks: true, duration: 30ms, from: h31..h50, to: h10..h29}
+- long: {from: h51, to: h1, size: 250MB}
+- burst: {from: h2..h9, to: h1, flows: 40, size: 64KB, start: 1ms, times: 5, interval: 6ms}
+until: 500ms
 `
 
 // meter measures a run from its first picosecond to its end. Starting the network and
