@@ -42,6 +42,9 @@ func marks(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(strings.ReplaceAll(pattern, "::", `(?:\||::)`))
 }
 
+// linkedResults matches a link to the page of an outcome.
+var linkedResults = regexp.MustCompile(`\]\([./a-z]*results/([^)./]+)\.md\)`)
+
 // anyMark matches the beginning of a mark, also of one that is not understood.
 var anyMark = regexp.MustCompile(`<!--n `)
 
@@ -77,6 +80,9 @@ func (d *documents) pages() {
 			b.WriteString("<!-- end -->")
 			return []byte(b.String())
 		})
+		for _, m := range linkedResults.FindAllSubmatch(text, -1) {
+			used["results "+string(m[1])] = true
+		}
 		marks := mark.FindAllIndex(text, -1)
 		if n := len(anyMark.FindAllIndex(text, -1)); n != len(marks) {
 			d.problem("%s has %d marks of numbers, of which %d are of the form <!--n OUTCOME | CLAIM | POINT | less-->9<!--/n-->", page, n, len(marks))
@@ -90,7 +96,7 @@ func (d *documents) pages() {
 		if err != nil {
 			d.problem("%w", err)
 		} else if s.Source == "" && !used["results "+name] { // others are on the page of figures
-			d.problem("no page shows the results of experiment %s: write <!-- results: %s --> and <!-- end --> into the page of its scheme, and run `pauseless exp docs`", name, name)
+			d.problem("no page shows the results of experiment %s: link docs/results/%s.md from the page of its scheme, or write <!-- results: %s --> and <!-- end --> into it, and run `pauseless exp docs`", name, name, name)
 		}
 	}
 	for _, folder := range d.glob("gen/schemes/*") {
