@@ -112,10 +112,13 @@ func TestEntries(t *testing.T) {
 		t.Errorf("%d entries, %v, want 2", len(all), err)
 	}
 	route.Data["last_path"] = 3
-	if err := c.Write(ctx, 0, bfrtpb.Update_MODIFY, route); err != nil {
+	if err := c.Write(ctx, 0, bfrtpb.Update_MODIFY, route); err == nil || !strings.Contains(err.Error(), "written in all pipelines") {
+		t.Errorf("in one pipeline: error is %v", err)
+	}
+	if err := c.Write(ctx, bfrt.PipeAll, bfrtpb.Update_MODIFY, route); err != nil {
 		t.Fatal(err)
 	}
-	for pipe, want := range []uint64{3, 7} {
+	for pipe, want := range []uint64{3, 3} {
 		if got, err := c.Read(ctx, uint32(pipe), route, false); err != nil || got[0].Data["last_path"] != want {
 			t.Errorf("pipeline %d: %v, %v, want last_path %d", pipe, got, err, want)
 		}
@@ -183,7 +186,7 @@ func TestRegistersOfEachPipeline(t *testing.T) {
 	if got, err := c.Cells(t.Context(), r, -1, -1); err != nil || len(got) != 2 || len(got[1][0]) != 64 || got[1][0][5] != 4000 {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := c.Cells(t.Context(), r, 64, 64); err == nil || !strings.Contains(err.Error(), "has no cell 64") {
+	if _, err := c.Cells(t.Context(), r, 64, 64); err == nil || !strings.Contains(err.Error(), "it has no cell 64") {
 		t.Errorf("cell 64: error is %v", err)
 	}
 	if _, err := c.Info().Register("route"); err == nil || !strings.Contains(err.Error(), "route is no register") {

@@ -18,8 +18,10 @@ func Check(info *bfrt.Info, e *bfrtpb.TableEntry, op bfrtpb.Update_Type) error {
 	if t == nil {
 		return fmt.Errorf("there is no table %#x", e.TableId)
 	}
-	if op == bfrtpb.Update_UNSPECIFIED {
-		return fmt.Errorf("table %s: no kind of update", t.Name)
+	switch op {
+	case bfrtpb.Update_INSERT, bfrtpb.Update_MODIFY, bfrtpb.Update_DELETE:
+	default:
+		return fmt.Errorf("table %s: no kind of update: %v", t.Name, op)
 	}
 	if err := checkKey(t, e); err != nil {
 		return fmt.Errorf("table %s: %w", t.Name, err)
@@ -35,16 +37,23 @@ func Check(info *bfrt.Info, e *bfrtpb.TableEntry, op bfrtpb.Update_Type) error {
 
 func checkKey(t *bfrt.Table, e *bfrtpb.TableEntry) error {
 	fields := e.GetKey().GetFields()
-	if e.IsDefaultEntry {
-		if len(fields) > 0 {
-			return fmt.Errorf("the default entry has no key")
-		}
+	switch {
+	case e.IsDefaultEntry && t.Kind == "Register":
+		return fmt.Errorf("a register array has no default entry")
+	case e.IsDefaultEntry && len(fields) > 0:
+		return fmt.Errorf("the default entry has no key")
+	case e.IsDefaultEntry:
 		return nil
 	}
 	if len(fields) != len(t.Key) {
 		return fmt.Errorf("the key has %d fields, %d are given", len(t.Key), len(fields))
 	}
+	given := make(map[uint32]bool)
 	for _, k := range fields {
+		if given[k.FieldId] {
+			return fmt.Errorf("key field %d is given twice", k.FieldId)
+		}
+		given[k.FieldId] = true
 		i := slices.IndexFunc(t.Key, func(f bfrt.Field) bool { return f.ID == k.FieldId })
 		if i < 0 {
 			return fmt.Errorf("there is no key field %d", k.FieldId)
@@ -54,16 +63,16 @@ func checkKey(t *bfrt.Table, e *bfrtpb.TableEntry) error {
 		var values [][]byte
 		switch m := k.MatchType.(type) {
 		case *bfrtpb.KeyField_Exact_:
-			kind, values = "Exact", [][]byte{m.Exact.Value}
+			kind, values = "Exact", [][]byte{m.Exact.GetValue()}
 		case *bfrtpb.KeyField_Ternary_:
-			kind, values = "Ternary", [][]byte{m.Ternary.Value, m.Ternary.Mask}
+			kind, values = "Ternary", [][]byte{m.Ternary.GetValue(), m.Ternary.GetMask()}
 		case *bfrtpb.KeyField_Lpm:
-			kind, values = "LPM", [][]byte{m.Lpm.Value}
-			if n := m.Lpm.PrefixLen; n < 0 || int(n) > f.Bits() {
+			kind, values = "LPM", [][]byte{m.Lpm.GetValue()}
+			if n := m.Lpm.GetPrefixLen(); n < 0 || int(n) > f.Bits() {
 				return fmt.Errorf("key field %s: a prefix of %d of %d bits", f.Name, n, f.Bits())
 			}
 		case *bfrtpb.KeyField_Range_:
-			kind, values = "Range", [][]byte{m.Range.Low, m.Range.High}
+			kind, values = "Range", [][]byte{m.Range.GetLow(), m.Range.GetHigh()}
 		}
 		if kind != f.Match {
 			return fmt.Errorf("key field %s is matched as %s, not %s", f.Name, f.Match, kind)
@@ -78,6 +87,11 @@ func checkKey(t *bfrt.Table, e *bfrtpb.TableEntry) error {
 			if err := checkNumber(f, v); err != nil {
 				return err
 			}
+		}
+	}
+	if t.Kind == "Register" {
+		if i := number(fields[0].GetExact().GetValue()); t.Size > 0 && i >= t.Size {
+			return fmt.Errorf("it has no cell %d", i)
 		}
 	}
 	return nil
@@ -101,6 +115,8 @@ func checkData(t *bfrt.Table, e *bfrtpb.TableEntry, op bfrtpb.Update_Type) error
 		return fmt.Errorf("there is no action %d", e.Data.ActionId)
 	case action == nil && len(t.Actions) > 0:
 		return fmt.Errorf("an action is needed")
+	case action == nil && op == bfrtpb.Update_MODIFY && len(e.GetData().GetFields()) == 0:
+		return fmt.Errorf("no data is given")
 	}
 	known := t.DataFields(action)
 	given := make(map[uint32]bool)

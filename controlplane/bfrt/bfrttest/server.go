@@ -228,8 +228,13 @@ func (s *Server) update(pipes []int, u *bfrtpb.Update) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	t := s.info.ByID(e.TableId)
-	if ofDevice(t) {
+	switch {
+	case ofDevice(t):
 		pipes = pipes[:1]
+	case strings.HasPrefix(t.Kind, "MatchAction_") && len(pipes) != s.pipes:
+		// pipe_mgr_exm_tbl_init.c and others: in the symmetric mode, which tables have
+		// unless a client sets another.
+		return status.Errorf(codes.InvalidArgument, "%s: entries of a symmetric table are written in all pipelines", t.Name)
 	}
 	for _, pipe := range pipes {
 		key := s.name(pipe, e)
@@ -256,6 +261,9 @@ func (s *Server) update(pipes []int, u *bfrtpb.Update) error {
 			delete(s.entries, key)
 			continue
 		}
+		if t.Kind == "Register" {
+			old = nil // fields that are not given become 0
+		}
 		s.entries[key] = merge(old, e)
 	}
 	return nil
@@ -265,14 +273,17 @@ func (s *Server) update(pipes []int, u *bfrtpb.Update) error {
 // action changes.
 func merge(old, e *bfrtpb.TableEntry) *bfrtpb.TableEntry {
 	e = proto.Clone(e).(*bfrtpb.TableEntry)
-	if old == nil || old.GetData().GetActionId() != e.GetData().GetActionId() {
+	if e.Data == nil {
+		e.Data = new(bfrtpb.TableData)
+	}
+	if old == nil || old.GetData().GetActionId() != e.Data.ActionId {
 		return e
 	}
 	given := make(map[uint32]bool)
 	for _, f := range e.Data.Fields {
 		given[f.FieldId] = true
 	}
-	for _, f := range old.Data.Fields {
+	for _, f := range old.GetData().GetFields() {
 		if !given[f.FieldId] {
 			e.Data.Fields = append(e.Data.Fields, f)
 		}
@@ -355,9 +366,6 @@ func (s *Server) read(pipes []int, e *bfrtpb.TableEntry) ([]*bfrtpb.TableEntry, 
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if t.Kind == "Register" {
-		if i := number(e.Key.Fields[0].GetExact().GetValue()); t.Size > 0 && i >= t.Size {
-			return nil, status.Errorf(codes.InvalidArgument, "%s has no cell %d", t.Name, i)
-		}
 		return []*bfrtpb.TableEntry{s.cell(t, pipes, e.Key)}, nil
 	}
 	have := s.entries[s.name(pipes[0], e)]
