@@ -63,19 +63,18 @@ func (c *Case) present(flows []fabric.Flow) []fabric.Flow {
 }
 
 // lost runs the case without each of the worst causes for which that can be said, and
-// sets what flows lost to them.
+// sets what flows lost to them, in all storms of the same cause.
 func (c *Case) lost(ctx context.Context, prog *program.Program, seed uint64, o Options, run *result.Run) error {
-	var known []string
+	known := make(map[string]*result.LostToCause)
 	for i := range run.Causes.Storms {
 		s := &run.Causes.Storms[i]
 		w := c.withoutCause(s, run.Raw)
-		if w == nil || slices.Contains(known, w.text) {
+		if w == nil {
 			continue
 		}
-		if len(known) == lostRuns {
-			break
+		if s.Lost = known[w.text]; s.Lost != nil || len(known) == lostRuns {
+			continue
 		}
-		known = append(known, w.text)
 		o := o
 		o.Explain, o.Lost, o.Follow, o.Read, o.without = false, false, nil, nil, w
 		k := *c
@@ -88,6 +87,7 @@ func (c *Case) lost(ctx context.Context, prog *program.Program, seed uint64, o O
 		if bus, ok := other.Metrics["busbw"]; ok && run.Metrics["busbw"] > 0 {
 			s.Lost.BusBW, s.Lost.BusBWWithout = run.Metrics["busbw"], bus
 		}
+		known[w.text] = s.Lost
 	}
 	return nil
 }
