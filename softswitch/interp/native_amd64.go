@@ -142,36 +142,6 @@ func (p *Program) translate(named bool) *native {
 	return n
 }
 
-// leaders returns the instructions that are not only reached from the one before.
-func (p *Program) leaders() []bool {
-	leader := make([]bool, len(p.code))
-	for i := range p.code {
-		if in := &p.code[i]; in.op.isJump() {
-			leader[in.imm] = true
-		}
-	}
-	for _, starts := range [][gresses]int32{p.parse, p.pipeline, p.finish, p.parseEnd} {
-		leader[starts[in]], leader[starts[out]] = true, true
-	}
-	for _, t := range p.Tables {
-		for _, pc := range t.pcs {
-			leader[pc] = true
-		}
-	}
-	for _, w := range p.matches {
-		leader[w.to] = true
-	}
-	for _, j := range p.vsetJumps {
-		leader[j.to] = true
-	}
-	for _, s := range p.switches {
-		for _, to := range s.to {
-			leader[to] = true
-		}
-	}
-	return leader
-}
-
 // Registers with a fixed use; enter sets them. scratch and asm.CX are free within
 // an instruction.
 const (

@@ -278,3 +278,33 @@ func (c *compiler) nameSlots() {
 	}
 	c.prog.names = names
 }
+
+// leaders returns the instructions that are not only reached from the one before.
+func (p *Program) leaders() []bool {
+	leader := make([]bool, len(p.code))
+	for i := range p.code {
+		if in := &p.code[i]; in.op.isJump() {
+			leader[in.imm] = true
+		}
+	}
+	for _, starts := range [][gresses]int32{p.parse, p.pipeline, p.finish, p.parseEnd} {
+		leader[starts[in]], leader[starts[out]] = true, true
+	}
+	for _, t := range p.Tables {
+		for _, pc := range t.pcs {
+			leader[pc] = true
+		}
+	}
+	for _, w := range p.matches {
+		leader[w.to] = true
+	}
+	for _, j := range p.vsetJumps {
+		leader[j.to] = true
+	}
+	for _, s := range p.switches {
+		for _, to := range s.to {
+			leader[to] = true
+		}
+	}
+	return leader
+}

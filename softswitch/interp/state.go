@@ -31,8 +31,20 @@ type State struct {
 // NewState returns the initial state of a program. seed initialises its random
 // numbers.
 func NewState(p *Program, seed uint64) *State {
-	s := &State{Program: p, rng: generator{seed}}
-	s.cells = make([]uint64, p.cells)
+	return newState(p, seed, make([]uint64, p.cells))
+}
+
+// NewSparseState is NewState for many switches in a process, most of which use few of
+// their registers: on Linux, registers take memory when they are first written, in pages of
+// the system, which need more of the processor's translation entries than huge pages.
+func NewSparseState(p *Program, seed uint64) *State {
+	cells := make([]uint64, p.cells)
+	sparse(cells)
+	return newState(p, seed, cells)
+}
+
+func newState(p *Program, seed uint64, cells []uint64) *State {
+	s := &State{Program: p, rng: generator{seed}, cells: cells}
 	for i := range p.Registers {
 		r := &Register{Info: &p.Registers[i], cells: s.cells}
 		if r.Info.Initial != nil {

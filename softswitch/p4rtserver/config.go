@@ -55,7 +55,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 			return nil, err
 		}
 	default:
-		if d, err = s.newDevice(p); err != nil { // before anyone waits for it
+		if d, err = s.newDevice(p, interp.NewState); err != nil { // before anyone waits for it
 			return nil, err
 		}
 	}
@@ -151,8 +151,8 @@ func (p *pipeline) name() string {
 	return p.prog.Name
 }
 
-// newDevice returns a device in the initial state of a program.
-func (s *Server) newDevice(p *pipeline) (*device, error) {
+// newDevice returns a device in the initial state of a program, which newState makes.
+func (s *Server) newDevice(p *pipeline, newState func(p *interp.Program, seed uint64) *state) (*device, error) {
 	d := &device{pipeline: p, s: s}
 	units, err := s.fits(p)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Server) newDevice(p *pipeline) (*device, error) {
 	if err := d.grow(p.prog.StateBytes() + 4*int64(proto.Size(p.config))); err != nil {
 		return nil, err
 	}
-	*d = device{pipeline: p, s: s, units: units, charged: d.charged, state: interp.NewState(p.prog, s.sw.Config().Seed),
+	*d = device{pipeline: p, s: s, units: units, charged: d.charged, state: newState(p.prog, s.sw.Config().Seed),
 		groups: map[uint32]*p4v1.MulticastGroupEntry{}, sessions: map[uint32]*p4v1.CloneSessionEntry{},
 		digests: map[uint32]*p4v1.DigestEntry_Config{}, names: s.newNames(p)}
 	for _, bt := range p.order {
@@ -269,7 +269,7 @@ func (s *Server) GetForwardingPipelineConfig(_ context.Context, r *p4v1.GetForwa
 // switch that starts with a program. Either all updates are applied or none. A Loader
 // starts many switches.
 func (s *Server) Preload(cfg *p4v1.ForwardingPipelineConfig, updates []*p4v1.Update) error {
-	l, err := NewLoader(cfg, s.opts.Compile)
+	l, err := NewLoader(cfg, s.opts.Compile, 1)
 	if err != nil {
 		return err
 	}

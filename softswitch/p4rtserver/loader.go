@@ -20,6 +20,7 @@ import (
 type Loader struct {
 	pipeline *pipeline
 	shares   bool // no value is translated: decoded entries are the same for all switches
+	sparse   bool // registers take memory when they are first written
 
 	mu sync.RWMutex
 	// entries are the entries seen so far, by entryKey. nil: only one switch had it.
@@ -44,13 +45,18 @@ type sharedContents struct {
 	cost     int64            // of all entries, see entryCost
 }
 
-// NewLoader returns a loader for switches with this configuration.
-func NewLoader(cfg *p4v1.ForwardingPipelineConfig, o interp.Options) (*Loader, error) {
+// sparseAbove is the size of all switches' registers, in bytes, from which on they take
+// memory when they are first written. Below, the faster huge pages are worth their memory.
+const sparseAbove = 1 << 28
+
+// NewLoader returns a loader for a number of switches with this configuration.
+func NewLoader(cfg *p4v1.ForwardingPipelineConfig, o interp.Options, switches int) (*Loader, error) {
 	p, err := bind(cfg, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Loader{pipeline: p, shares: len(p.translations) == 0, entries: map[string]*sharedEntry{}, known: map[*p4v1.TableEntry]*sharedEntry{}, contents: map[string]*sharedContents{}}, nil
+	return &Loader{pipeline: p, shares: len(p.translations) == 0, sparse: p.prog.StateBytes()*int64(switches) > sparseAbove,
+		entries: map[string]*sharedEntry{}, known: map[*p4v1.TableEntry]*sharedEntry{}, contents: map[string]*sharedContents{}}, nil
 }
 
 // Load sets the configuration of a switch and applies updates without a controller. Either
@@ -60,7 +66,11 @@ func (l *Loader) Load(s *Server, updates []*p4v1.Update) error {
 	defer s.serial.Unlock()
 	s.writes.Lock()
 	defer s.writes.Unlock()
-	d, err := s.newDevice(l.pipeline)
+	newState := interp.NewState
+	if l.sparse {
+		newState = interp.NewSparseState
+	}
+	d, err := s.newDevice(l.pipeline, newState)
 	if err != nil {
 		return err
 	}

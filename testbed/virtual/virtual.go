@@ -147,7 +147,7 @@ func (l *Lab) load(ctx context.Context) error {
 			return err
 		}
 		config := &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: p.ID()}}
-		if loaders[prog], err = p4rtserver.NewLoader(config, l.compile()); err != nil {
+		if loaders[prog], err = p4rtserver.NewLoader(config, l.compile(), len(ids)); err != nil {
 			return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
 		}
 	}
@@ -277,7 +277,8 @@ func (l *Lab) Register(ctx context.Context, node int, name string) (register.Arr
 // memory reads registers from a switch's memory.
 type memory struct{ sw *softswitch.Switch }
 
-// Read returns the first member of cells that are structs.
+// Read returns the first member of cells that are structs. The caller must not change
+// the values.
 func (m memory) Read(_ context.Context, r *schema.Register) ([]uint64, error) {
 	state := m.sw.State()
 	i := slices.IndexFunc(state.Registers, func(x *interp.Register) bool { return x.Info.Name == r.Full })
@@ -285,6 +286,9 @@ func (m memory) Read(_ context.Context, r *schema.Register) ([]uint64, error) {
 		return nil, fmt.Errorf("the program has no register %s with numbers of up to 64 bits", r.Name)
 	}
 	x := state.Registers[i]
+	if isZero(x) {
+		return zeros(x.Info.Size), nil
+	}
 	values := make([]uint64, x.Info.Size)
 	at := x.Info.Width - r.Bits // the first member has the highest bits
 	first := make([]uint64, x.Limbs())
@@ -294,6 +298,29 @@ func (m memory) Read(_ context.Context, r *schema.Register) ([]uint64, error) {
 		values[k] = first[0]
 	}
 	return values, nil
+}
+
+// isZero reports whether all cells of a register array are zero.
+func isZero(x *interp.Register) bool {
+	for k := range x.Info.Size {
+		if !bitvec.IsZero(x.Cell(k)) {
+			return false
+		}
+	}
+	return true
+}
+
+var noValues atomic.Pointer[[]uint64]
+
+// zeros returns n zeros, which must not be changed: in large networks most arrays of most
+// switches are never written, and share them.
+func zeros(n int) []uint64 {
+	if have := noValues.Load(); have != nil && len(*have) >= n {
+		return (*have)[:n:n]
+	}
+	all := make([]uint64, n)
+	noValues.Store(&all)
+	return all
 }
 
 // newSwitch makes the node of a switch.
