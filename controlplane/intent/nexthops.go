@@ -45,7 +45,7 @@ func (b *builder) findNextHops() error {
 			}
 			p := neighbours[k].port
 			if w.count > 0 && p != w.first+w.count {
-				return fmt.Errorf("the equal-cost ports to %s are not consecutive: %d to %d, and %d",
+				return fmt.Errorf("the equal-cost ports to %s are not consecutive: %d to %d, and %d; order the links in the topology so that they are",
 					b.topo.Nodes[leaf].Name, w.first, w.first+w.count-1, p)
 			}
 			if w.count == 0 {

@@ -156,6 +156,29 @@ func TestThePapersLeaf(t *testing.T) {
 	}
 }
 
+// With its ports in one pipeline, the papers' leaf runs each program, and no messages
+// exceed a port.
+func TestThePapersLeafRunsEachProgram(t *testing.T) {
+	files, err := filepath.Glob("../../../p4src/tna/*.manifest.json")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d programs, %v", len(files), err)
+	}
+	for _, file := range files {
+		program := strings.TrimSuffix(filepath.Base(file), ".manifest.json")
+		s := leaf(t, program, 16, 8, 25*vtime.Gbps, 100*vtime.Gbps)
+		for p := range 16 {
+			s.Panel[p+1] = bfrt.Panel{Port: 9 + p/4, Channel: p % 4}
+		}
+		for p := range 8 {
+			s.Panel[p+17] = bfrt.Panel{Port: 13 + p}
+		}
+		s.number(t)
+		if err := s.Check(); err != nil {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+}
+
 // A measured round-trip time takes the place of the computed one, also that for which
 // the program is compiled.
 func TestMeasuredRoundTrip(t *testing.T) {
