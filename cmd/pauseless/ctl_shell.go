@@ -28,7 +28,7 @@ import (
 func newCtlShellCmd(c *ctl) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell",
-		Short: "An interactive session: ctl's verbs, with completion, history and undo",
+		Short: "Run ctl's commands interactively, with completion, history and undo",
 		Long: `Read ctl's commands line by line, without "pauseless ctl" and without the
 flags that select switches. The tab key completes commands, flags, and names of
 tables, registers and counters of the switch's program; the arrow keys recall

@@ -23,7 +23,7 @@ func newCtlWatchCmd(c *ctl) *cobra.Command {
 	var times int
 	cmd := &cobra.Command{
 		Use:   "watch NAME[INDEX]…",
-		Short: "Read registers again and again",
+		Short: "Read registers periodically",
 		Long: `Read registers at a steady pace. On a terminal the table is redrawn in
 place and shows the cells that changed since the last reading; q or Ctrl-C ends it.
 Otherwise, or with -o json, each reading is one line of JSON per switch and

@@ -73,7 +73,8 @@ has come for the time of --quiet; with --pace it goes on at a pace instead. The 
 lasts until the scenario's time is over.
 
 Ctrl-C stops the run; the results so far are kept and marked partial. The exit
-code is 3 if measured flows are left: the time was over, or they cannot proceed.`,
+code is 3 if measured flows are left, since the time was over or they cannot
+proceed, or if packets are not as the scenario expects.`,
 		Example: `  pauseless fabric run scenario.yaml -d out/mine
   pauseless fabric run scenario.yaml --explain --lost -d out/mine
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec

@@ -118,7 +118,7 @@ folder; without it, the two programs are looked for on PATH.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "`FOLDER`: where p4c is installed or built (default: $P4C_TOFINO)")
-	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write")
+	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write (required)")
 	f.StringVar(&topology, "topology", "", "`FILE`: topology of the network that the programs are for")
 	f.DurationVar(&rtt, "rtt", 0, "base round-trip time between two of its leaves, measured without load; 0 is the computed one")
 	return cmd
@@ -274,7 +274,7 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
 			return outfile.Write(out, data, 0o666)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE`: file to write")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE`: file to write (required)")
 	cmd.Flags().UintSliceVar(&pipes, "pipes", []uint{0, 1}, "pipelines that run it")
 	return cmd
 }

@@ -79,7 +79,7 @@ it wrote.`,
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")
-	f.Uint32Var(&a.device, "device", 0, "number of the device of the server")
+	f.Uint32Var(&a.device, "device", 0, "number of the device of the server (default 0)")
 	f.Uint32Var(&a.client, "client", 1, "number of this client, unique among the clients of a device")
 	f.DurationVar(&a.timeout, "timeout", time.Minute, "time limit for each switch, as in 30s")
 	return cmd

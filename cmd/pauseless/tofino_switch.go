@@ -42,7 +42,7 @@ func (t *tofinoSwitches) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&t.addrs, "addr", nil, "`[NAME=]HOST:PORT`: BF Runtime server of a switch (repeatable)")
 	f.StringVarP(&t.output, "output", "o", "table", "`FORM`: table or json")
-	f.Uint32Var(&t.device, "device", 0, "number of the device of the server")
+	f.Uint32Var(&t.device, "device", 0, "number of the device of the server (default 0)")
 	f.Uint32Var(&t.client, "client", 2, "number of this client, unique among the clients of a device")
 	f.DurationVar(&t.timeout, "timeout", 10*time.Second, "time limit of each reading")
 	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -431,7 +431,7 @@ func newTofinoWatchCmd() *cobra.Command {
 	var ports bool
 	cmd := &cobra.Command{
 		Use:   "watch --addr [NAME=]HOST:PORT NAME[INDEX]… | --ports",
-		Short: "Read registers or port counters of Tofino switches again and again",
+		Short: "Read registers or port counters of Tofino switches periodically",
 		Long: `Read registers of Tofino switches at a steady pace, or with --ports the counters of
 their ports, with the pauses. On a terminal each reading is a table. Otherwise, or
 with -o json, it is a line of JSON for each port, or for each pipeline and field of

@@ -21,7 +21,7 @@ func newTraceCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace SCENARIO.yaml",
 		Short: "Follow one packet through the network: why was it dropped?",
-		Long: `Runs a case of a scenario and prints what happened to one packet: the parser states
+		Long: `Run a case of a scenario and print what happened to one packet: the parser states
 and headers, the keys of tables, the entries that it hit or, if it missed, the nearest
 ones, actions with their values, the lines of P4, queues and pauses, copies, the headers
 that changed, and where it ended. Notes point out what looks like a mistake.
