@@ -294,8 +294,7 @@ BMv2's simple_switch_grpc, between network namespaces or in Mininet. A run that 
 machine disturbed is repeated. The same runs are then executed in virtual time, and
 compared: STORE/NAME-SCALE-netns/agreement.md.
 
-The exit code is 3 if a run could not finish, or its packets are not as the scenario
-expects; the cause is printed.`,
+The exit code is 3 if a run could not finish; the flow and the cause are printed.`,
 		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run rlb-fig15 --scale paper --earlier docs/results --keep docs/results\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222\n  sudo pauseless exp run rlb-bmv2 --on netns",
 	}
 	f.add(cmd)

@@ -106,7 +106,7 @@ func newRootCmd() *cobra.Command {
 and compare published load balancers and congestion controls.
 
 Exit codes: 0 success; 1 an error; 2 a wrong command line; 3 flows of a run did not
-finish, or packets were not as the scenario expects (fabric run, exp run).`,
+finish (fabric run, exp run), or packets were not as expected (fabric run).`,
 		Example: `  pauseless demo                                    # a first run, with a report
   pauseless exp run rlb-fig3-victims                # an experiment of a paper
   pauseless exp new mine.yaml                       # a file for one of your own

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
-// Before, the backups of replicas were omitted silently.
+// BF Runtime has no backups of replicas: they are an error, and not omitted.
 func TestBackupsAreRefused(t *testing.T) {
 	s, err := schema.New(&p4configv1.P4Info{})
 	if err != nil {

@@ -83,8 +83,8 @@ func TestFastStartMarksAndObeysPostcards(t *testing.T) {
 	}
 }
 
-// Section III-A: postcards count until an acknowledgement updates the rate.
-// Before, one that did not update it ended them.
+// Section III-A: postcards count until an acknowledgement updates the rate. An
+// acknowledgement that does not update it leaves them valid.
 func TestPostcardsCountUntilTheRateIsUpdated(t *testing.T) {
 	const rtt = 20 * vtime.Microsecond
 	w := newWire(t, func(c *Config) { c.PBFS.On, c.PBFS.RTT, c.CC.Algorithm = true, rtt, "dcqcn_paper" })

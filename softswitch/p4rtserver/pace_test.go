@@ -40,8 +40,8 @@ func pacedServer(t *testing.T) *Server {
 
 // Calls of clients that are not primary get a tenth of a processor after a
 // burst of a second. They do not delay calls of primaries, and vice versa.
-// Before, ten hostile clients made the switch's 99th percentile of latency grow
-// by more than thirty times, most of it during garbage collection.
+// Without the pace, garbage collection for ten hostile clients multiplies the 99th
+// percentile of the switch's latency.
 func TestCallsOfStrangersArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pacedServer(t)

@@ -33,8 +33,8 @@ traffic: [{incast: {degree: 2, size: 20KB, to: h1}}]
 }
 
 // Times of a file do not overflow, and a timer does not fire without end in no time.
-// Before, links with a delay of 100 days gave flows a negative ideal time and exit code
-// 0, and a timeout of 1 ps made a run last for ever, also after a signal.
+// Links with a delay of 100 days would give flows a negative ideal time, and a timeout
+// of 1 ps would make a run last for ever.
 func TestTimesOfAFileAreLimited(t *testing.T) {
 	const text = `name: x
 network: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 3, rate: 40Gbps, delay: %s}%s}

@@ -51,8 +51,7 @@ var bomb = sync.OnceValue(func() []byte {
 
 // A stranger on the server, who has no key, forges results, failures, plans, jobs,
 // beginnings and builds while an experiment runs: the outcome has the same bytes.
-// Before, exp run believed all of them, and a bomb or an object that refers to itself
-// ended it.
+// Compressed bombs and objects that refer to themselves are among the forgeries.
 func TestStrangerChangesNothing(t *testing.T) {
 	s := serve(t, t.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()

@@ -155,8 +155,8 @@ func (p *publisher) Publish(ctx context.Context, subject string, data []byte, o 
 	return ack, err
 }
 
-// An invalid message on a job's subject is removed, and the job is queued again.
-// Before, the job was never made, and Make did not return.
+// An invalid message on a job's subject is removed, and the job is queued again, so that
+// Make returns.
 func TestInvalidMessageDoesNotBlockAJob(t *testing.T) {
 	s := serve(t, t.TempDir(), server.RANDOM_PORT)
 	defer s.Shutdown()
