@@ -24,7 +24,8 @@ type Loader struct {
 
 	mu sync.RWMutex
 	// entries are the entries seen so far, by entryKey. nil: only one switch had it.
-	entries map[string]*sharedEntry
+	entries  map[string]*sharedEntry
+	numbered uint32 // identifiers that entries have
 	// known are those that updates of several switches refer to by the same pointer, which
 	// is found faster than a key.
 	known map[*p4v1.TableEntry]*sharedEntry
@@ -178,7 +179,8 @@ func (l *Loader) sharedEntries(d *device, updates []*p4v1.Update) []*sharedEntry
 		e, seen := l.entries[string(key)]
 		if seen && e == nil {
 			if o, err := d.decode(updates[i]); err == nil {
-				e = &sharedEntry{uint32(len(l.entries)), o.(*tableUpdate), te}
+				e = &sharedEntry{l.numbered, o.(*tableUpdate), te}
+				l.numbered++
 			}
 		}
 		l.entries[string(key)] = e

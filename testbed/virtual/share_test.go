@@ -4,7 +4,10 @@ package virtual
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/program"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // openTree starts a fat tree, one switch after the other.
@@ -190,6 +194,62 @@ func TestChangingOneSwitchLeavesTheOthers(t *testing.T) {
 	for _, id := range []int{cores[0], cores[1], cores[3]} {
 		if list(id) != before {
 			t.Errorf("%s has changed, too:\n%s\nit had\n%s", net.Nodes[id].Name, list(id), before)
+		}
+	}
+}
+
+// Switches with random entries of a few have their own and no others': two entries of which
+// the second switch was the first to share had the same number, so that a table with one
+// was taken for a table with the other.
+func TestSwitchesWithRandomEntries(t *testing.T) {
+	net, l := openTree(t, 4, "ecmp")
+	defer l.Close()
+	sch, err := schema.New(l.cfg.Program.P4Info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var routes []*p4v1.Entity
+	for leaf := range 8 {
+		prefix := topo.LeafPrefix(leaf)
+		e, err := sch.Entry(schema.Entry{Table: "route", Match: []schema.Match{schema.Prefix("dst_addr", prefix.Addr(), prefix.Bits())}, Action: "to_port", Args: []schema.Arg{{Name: "port", Value: 1 + leaf}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		routes = append(routes, e)
+	}
+	p := l.cfg.Program.Pipeline()
+	loader, err := p4rtserver.NewLoader(&p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.Config}, interp.Options{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 60 {
+		sw, err := softswitch.New(l.Switch(net.Switches()[0]).Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sw.Attach(still{})
+		var updates []*p4v1.Update
+		want := map[int]bool{}
+		for _, leaf := range r.Perm(len(routes))[:1+r.IntN(3)] {
+			updates = append(updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: proto.CloneOf(routes[leaf])})
+			want[leaf] = true
+		}
+		if err := loader.Load(p4rtserver.New(sw, p4rtserver.Options{}), updates); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range sw.State().Tables {
+			if !strings.HasSuffix(table.Info.Name, "route") {
+				continue
+			}
+			got := map[int]bool{}
+			table.Each(func(_ uint32, e *interp.Entry) bool {
+				got[int(table.Args(e)[0])-1] = true
+				return true
+			})
+			if !maps.Equal(got, want) {
+				t.Fatalf("switch %d has routes to leaves %v, not %v", n, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
 		}
 	}
 }
