@@ -103,7 +103,9 @@ const CPUPort = 510
 func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 	if l.Plan.Kind == BMv2 {
 		_, port, _ := strings.Cut(s.Thrift, ":")
-		args := []string{"--no-p4", "--device-id", fmt.Sprint(l.deviceID(s)), "--thrift-port", port}
+		// Its default level is trace, whose lines it formats for each packet even where
+		// nobody reads them.
+		args := []string{"--no-p4", "--log-level", "off", "--device-id", fmt.Sprint(l.deviceID(s)), "--thrift-port", port}
 		for _, p := range s.Ports {
 			args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, p.Interface))
 		}
