@@ -1085,14 +1085,13 @@ control Hold(inout metadata_t meta, inout standard_metadata_t standard_metadata)
             meta.held_port = meta.out_port;
             held_at.read(last, queue_cell(meta.out_port, standard_metadata.priority));
             held_at.write(queue_cell(meta.out_port, standard_metadata.priority), meta.now);
+            // Without a condition, so that egress changes nothing in between.
             held_qlen.read(held, queue_cell(meta.out_port, standard_metadata.priority));
             egress_qlen.read(qlen, queue_cell(meta.out_port, standard_metadata.priority));
-            if (meta.now - last > FORGET) {
-                qlen = qlen |-| held;
-                held = 0;
-            }
-            held_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), held + meta.held);
-            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen + meta.held);
+            qlen = (meta.now - last > FORGET ? qlen |-| held : qlen) + meta.held;
+            held = (meta.now - last > FORGET ? 0 : held) + meta.held;
+            held_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), held);
+            egress_qlen.write(queue_cell(meta.out_port, standard_metadata.priority), qlen);
         }
     }
 } // control Hold

@@ -523,7 +523,7 @@ func TestSwitchesHavePriority(t *testing.T) {
 	cmd := exec.Command("nice")
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	if err := startAhead(cmd, switchTurn); err != nil {
+	if err := startAhead(cmd, earlyTurn); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {

@@ -32,8 +32,8 @@ type process struct {
 }
 
 // start runs a program in the background, with its output in a log file. The
-// program has a new process group, so that Ctrl-C does not reach it; with a turn
-// it has a higher priority than other programs.
+// program has a new process group, so that Ctrl-C does not reach it; turn is
+// its turn for the processors.
 func start(network, name string, turn int, j *journal, program string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(Dir(network), name+".log"), done: make(chan struct{})}
 	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -47,7 +47,7 @@ func start(network, name string, turn int, j *journal, program string, args ...s
 	p.cmd.Env = append(os.Environ(), mark(network))
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	run := p.cmd.Start
-	if turn > 0 {
+	if turn > usualTurn {
 		run = func() error { return startAhead(p.cmd, turn) }
 	}
 	if err := run(); err != nil {
@@ -64,17 +64,18 @@ func start(network, name string, turn int, j *journal, program string, args ...s
 // aheadOf is the nice value of switches and links.
 const aheadOf = -10
 
-// Priorities in real time. A switch whose packets wait for a paused port recirculates them
-// without a break, and two of them occupy two processors. Links and hosts need little time
-// but at once: in turn with switches they would wait for 100 ms.
+// Turns of processes for the processors.
 const (
-	switchTurn = 1
-	linkTurn   = 2
+	usualTurn   = iota
+	earlyTurn   // before usual ones, by the nice value
+	instantTurn // in real time, where this is allowed
 )
 
-// startAhead starts a program with a higher priority, since a switch that runs
-// late loses packets: in real time where this is allowed, and with a nice value for
-// other machines. It ignores errors of both.
+// startAhead starts a program with a higher priority, since a switch or link that runs late
+// loses packets or makes delays of its own. BMv2's are not in real time: one that holds
+// packets by recirculation occupies a processor, links would wait for it, and the kernel
+// stops processes in real time for 50 ms of each second in which they leave nothing to
+// others. It ignores errors of both.
 func startAhead(cmd *exec.Cmd, turn int) error {
 	errs := make(chan error)
 	go func() {
@@ -82,16 +83,18 @@ func startAhead(cmd *exec.Cmd, turn int) error {
 		// goroutine.
 		runtime.LockOSThread()
 		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), aheadOf)
-		realTime(0, turn)
+		if turn == instantTurn {
+			realTime(0)
+		}
 		errs <- cmd.Start()
 	}()
 	return <-errs
 }
 
 // realTime schedules a thread, 0 for the calling one, before all others that are not in
-// real time or have a lower priority there, in turn with those that have the same.
-func realTime(tid, priority int) error {
-	return unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: uint32(priority)}, 0)
+// real time, in turn with those that are.
+func realTime(tid int) error {
+	return unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
 }
 
 // RunAhead schedules this process like the links, in real time, until the returned
@@ -105,7 +108,7 @@ func RunAhead() (end func()) {
 			}
 		}
 	}
-	each(func(tid int) { realTime(tid, linkTurn) })
+	each(func(tid int) { realTime(tid) })
 	return func() {
 		each(func(tid int) {
 			unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
@@ -284,7 +287,7 @@ func (n *Network) HostCommands(ctx context.Context, say func(text string)) error
 func (n *Network) hostCommand(ctx context.Context, host string, c local.Command) (failed string, err error) {
 	var p *process
 	err = Within(Namespace(n.Name, host), func() error {
-		p, err = start(n.Name, host, 0, n.journal, c.Words[0], c.Words[1:]...)
+		p, err = start(n.Name, host, usualTurn, n.journal, c.Words[0], c.Words[1:]...)
 		return err
 	})
 	if err != nil || c.Background {

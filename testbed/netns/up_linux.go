@@ -163,7 +163,11 @@ func (n *Network) StartSwitch(ctx context.Context, name string) error {
 		}
 	}
 	n.Progress("switch " + name)
-	p, err := start(n.Name, name, switchTurn, n.journal, program, args...)
+	turn := instantTurn
+	if n.Plan.Kind == local.BMv2 {
+		turn = earlyTurn
+	}
+	p, err := start(n.Name, name, turn, n.journal, program, args...)
 	if err != nil {
 		return err
 	}
@@ -200,7 +204,7 @@ func (n *Network) startRelay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := start(n.Name, "relay", linkTurn, n.journal, program, args...)
+	p, err := start(n.Name, "relay", instantTurn, n.journal, program, args...)
 	if err != nil {
 		return err
 	}
@@ -364,6 +368,6 @@ func (n *Network) StartController(program string, args []string, err error) erro
 	if err != nil {
 		return err
 	}
-	_, err = start(n.Name, "controller", 0, n.journal, program, args...)
+	_, err = start(n.Name, "controller", usualTurn, n.journal, program, args...)
 	return err
 }
