@@ -412,6 +412,26 @@ func TestHeldPacketsCountInTheQueueOfTheirPort(t *testing.T) {
 	s.departs(20, 0, 0).departs(20, 0, 0).departs(20_000, 0, 0).departs(20, 0, 0).departs(20, 0, 0).agree("hold")
 }
 
+// A packet that RLB moves to another path while it is held counts in the queue of that
+// path's port from then on.
+func TestHeldPacketsThatMoveCountElsewhere(t *testing.T) {
+	moved := 0
+	for _, warned := range []int{3, 4} { // one of them is the packet's port
+		s := newScene(t, small(t, "rlb-drill-bmv2", "v1model"))
+		s.c.Now++
+		s.c.Config.Routes[0].Paths = 2
+		for _, port := range []int{3, 4} {
+			s.set("paused_until", s.cell(port), s.c.Now+10_000)
+		}
+		warning := &model.Frame{Dst: 1, Src: 2, Type: model.TypeLocal, Local: model.Fields{"kind": 1, "priority": 3, "active": 1, "scope": 0xffff, "hold": 1000}, Rest: make([]byte, 32)}
+		s.arrives(0, 1, data(0, 1, 26, 2)).arrives(1, warned, warning).departs(1, 0, 0).departs(1, 0, 0).agree("hold")
+		moved += s.j.Seen["reroute"]
+	}
+	if moved == 0 {
+		t.Error("no packet moved")
+	}
+}
+
 // A packet of the controller that would recirculate had its ingress queue read
 // past the end of the register.
 func TestControllersPacketsRecirculateToo(t *testing.T) {
