@@ -123,6 +123,7 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 	port := freePort(t)
 	var out string
 	left := false // the last commands were skipped
+	shell := []string{"sh"}
 	for _, b := range blocks {
 		kind, words, body := b[1], strings.Fields(b[2]), strings.ReplaceAll(b[3], "9559", port)
 		if kind == "text" {
@@ -141,6 +142,12 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 			} else if err := missing(); err != nil {
 				left = true
 				t.Run(w, func(t *testing.T) { need.No(t, err) })
+			} else if w == "mininet" {
+				// In namespaces of its own no interface and no journal that another
+				// network left has this network's names.
+				shell = []string{"unshare", "--net", "--mount", "sh", "-c",
+					`ip link set lo up && mkdir -p /run/pauseless && mount -t tmpfs none /run/pauseless && exec sh "$@"`, "sh"}
+				alone(t)
 			}
 		}
 		switch {
@@ -148,15 +155,15 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 		case background:
 			serveSwitch(t, dir, strings.Replace(body, "pauseless switch", "pauseless switch --grpc 127.0.0.1:"+port, 1))
 		default:
-			out = session(t, dir, body)
+			out = session(t, shell, dir, body)
 		}
 	}
 }
 
-// session runs commands and returns their output.
-func session(t *testing.T, dir, script string) string {
+// session gives commands to a shell and returns their output.
+func session(t *testing.T, shell []string, dir, script string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-ec", "if [ -f .variables ]; then . ./.variables; fi\n"+script+"\nexport -p >.variables")
+	cmd := exec.CommandContext(t.Context(), shell[0], append(shell[1:len(shell):len(shell)], "-ec", "if [ -f .variables ]; then . ./.variables; fi\n"+script+"\nexport -p >.variables")...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
