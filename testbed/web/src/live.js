@@ -434,7 +434,7 @@ export function showRecordings(list) {
 requestAnimationFrame(tick);
 document.documentElement.dataset.ready = 'yes';
 // For tests.
-window.pauseless = {frames: () => drawn, state: () => ({now, playing, selected, runs: runs.length, samples: run?.t.length, events: run?.events.length}), go, place: ch => along(ch, 0.5), node: i => map.nodes[i]};
+window.pauseless = {frames: () => drawn, state: () => ({now, playing, selected, runs: runs.length, samples: run?.t.length, events: run?.events.length}), go, place: (ch, share = 0.5) => along(ch, share), node: i => map.nodes[i]};
 
 const file = embedded();
 if (file) {

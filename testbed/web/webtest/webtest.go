@@ -5,6 +5,7 @@
 package webtest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -22,8 +24,8 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 )
 
-// A Page is a page open in the browser. An error or warning on its console and
-// an uncaught exception fail the test.
+// A Page is a page open in the browser. Any message on its console fails the test,
+// the page's own and the browser's (uncaught exceptions, refused or missing resources).
 type Page struct {
 	t       testing.TB
 	ctx     context.Context
@@ -63,20 +65,24 @@ func Open(t testing.TB, url string, width, height int, more ...chromedp.ExecAllo
 		chromedp.Cancel(ctx) // waits until the browser is gone
 		cancel()
 	})
-	// A page that hangs fails before the test's own deadline.
-	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
-	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx, profile: profile}
 	chromedp.ListenTarget(ctx, func(ev any) {
 		switch ev := ev.(type) {
 		case *runtime.EventExceptionThrown:
 			t.Errorf("%s threw: %s", p.at.Load(), ev.ExceptionDetails.Error())
 		case *runtime.EventConsoleAPICalled:
-			if ev.Type == runtime.APITypeError || ev.Type == runtime.APITypeWarning {
-				t.Errorf("%s reports an error: %s", p.at.Load(), ev.Args[0].Value)
+			var words []string
+			for _, a := range ev.Args {
+				words = append(words, cmp.Or(string(a.Value), a.Description, string(a.UnserializableValue)))
 			}
+			t.Errorf("%s writes to the console (%s): %s", p.at.Load(), ev.Type, strings.Join(words, " "))
+		case *log.EventEntryAdded:
+			t.Errorf("%s: the browser reports (%s, %s): %s %s", p.at.Load(), ev.Entry.Source, ev.Entry.Level, ev.Entry.Text, ev.Entry.URL)
 		}
 	})
+	if err := chromedp.Run(ctx); err != nil { // starts the browser, which lives as long as ctx
+		t.Fatal(err)
+	}
 	p.Do(emulation.SetDeviceMetricsOverride(int64(width), int64(height), 1, false))
 	p.Go(url)
 	return p
@@ -92,15 +98,22 @@ func (p *Page) Go(url string) {
 // Do executes actions; an error fails the test.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
-	if err := chromedp.Run(p.ctx, actions...); err != nil {
+	if err := p.run(actions...); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// run executes actions. With a page that hangs it fails before the test's own deadline.
+func (p *Page) run(actions ...chromedp.Action) error {
+	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
+	defer cancel()
+	return chromedp.Run(ctx, actions...)
 }
 
 // Eval evaluates an expression of JavaScript and awaits a promise.
 func Eval[T any](p *Page, expression string) (v T) {
 	p.t.Helper()
-	if err := chromedp.Run(p.ctx, chromedp.Evaluate(expression, &v, func(q *runtime.EvaluateParams) *runtime.EvaluateParams { return q.WithAwaitPromise(true) })); err != nil {
+	if err := p.run(chromedp.Evaluate(expression, &v, func(q *runtime.EvaluateParams) *runtime.EvaluateParams { return q.WithAwaitPromise(true) })); err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}
 	return v
@@ -115,7 +128,7 @@ func (p *Page) Until(expression string) {
 // UntilWithin is Until with another limit.
 func (p *Page) UntilWithin(limit time.Duration, expression string) {
 	p.t.Helper()
-	if err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(limit))); err != nil {
+	if err := p.run(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(limit))); err != nil {
 		p.t.Fatalf("waiting for %s: %v", expression, err)
 	}
 }
