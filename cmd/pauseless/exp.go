@@ -294,7 +294,8 @@ BMv2's simple_switch_grpc, between network namespaces or in Mininet. A run that 
 machine disturbed is repeated. The same runs are then executed in virtual time, and
 compared: STORE/NAME-SCALE-netns/agreement.md.
 
-The exit code is 3 if a run could not finish; the flow and the cause are printed.`,
+The exit code is 3 if a run could not finish, with its cause, or did not meet what
+the file expects.`,
 		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp run mine.yaml --seeds 2 --budget 10m\n  pauseless exp run rlb-fig15 --scale paper --earlier docs/results --keep docs/results\n  pauseless exp run all --scale small -o json\n  pauseless exp run plb-fig7-websearch --workers nats://10.0.0.1:4222\n  sudo pauseless exp run rlb-bmv2 --on netns",
 	}
 	f.add(cmd)
@@ -409,16 +410,16 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 					return false, err
 				}
 			}
+			if keep != "" {
+				if err := keepOutcome(keep, out); err != nil {
+					return false, err
+				}
+			}
 			if err := writeOutcome(f.dir(p), p, store, out); err != nil {
 				return false, err
 			}
 			if same != nil {
 				if err := writeAgreement(cmd.ErrOrStderr(), f.dir(p), same); err != nil {
-					return false, err
-				}
-			}
-			if keep != "" {
-				if err := keepOutcome(keep, out); err != nil {
 					return false, err
 				}
 			}
@@ -432,25 +433,39 @@ The exit code is 3 if a run could not finish; the flow and the cause are printed
 		if err != nil {
 			return err
 		}
-		unfinished := 0
 		if output == "json" {
 			if err := f.writeJSON(cmd.OutOrStdout(), outcomes); err != nil {
 				return err
 			}
 		}
-		for _, out := range outcomes {
-			for _, r := range out.Runs {
-				if r.State != result.Done {
-					unfinished++
+		return shortcomings(outcomes)
+	}
+	return cmd
+}
+
+// shortcomings is an error if runs did not finish, or did not meet what the file
+// expects.
+func shortcomings(outcomes []*result.Outcome) error {
+	unfinished, unmet, first := 0, 0, ""
+	for _, out := range outcomes {
+		for _, r := range out.Runs {
+			if r.State != result.Done {
+				unfinished++
+			}
+			if len(r.Unmet) > 0 {
+				if unmet++; unmet == 1 {
+					first = fmt.Sprintf("%s, seed %d: %s", strings.Join(append([]string{r.Arm}, r.Point...), ", "), r.Seed, r.Unmet[0])
 				}
 			}
 		}
-		if unfinished > 0 {
-			return stuckError{fmt.Sprintf("%d runs did not finish; the remarks on them give the cause", unfinished)}
-		}
-		return nil
 	}
-	return cmd
+	if unfinished > 0 {
+		return stuckError{fmt.Sprintf("%d runs did not finish; the remarks on them give the cause", unfinished)}
+	}
+	if unmet > 0 {
+		return stuckError{fmt.Sprintf("%d runs do not meet what the file expects; the first is %s", unmet, first)}
+	}
+	return nil
 }
 
 // earlierOutcome reads the outcome of a plan from a folder that --keep wrote, or an

@@ -255,7 +255,7 @@ func (p *Plan) seed(n int) uint64 {
 func note(j Job, r *result.Run) result.RunNote {
 	n := result.RunNote{
 		Arm: r.Arm, Point: r.Point, Seed: j.Seed, Key: j.Key, State: result.Done, EndUS: r.Summary.EndUS,
-		Steady: r.Steady, Stuck: r.Stuck, Remarks: r.Remarks, Metrics: r.Metrics, Links: r.Links,
+		Steady: r.Steady, Stuck: r.Stuck, Remarks: r.Remarks, Unmet: r.Unmet, Metrics: r.Metrics, Links: r.Links,
 	}
 	switch {
 	case len(r.Stuck) > 0:

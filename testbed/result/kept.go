@@ -77,6 +77,7 @@ type keptRun struct {
 	Stuck        []Stuck  `json:"stuck,omitempty"`
 	StuckLeftOut int      `json:"stuck_left_out,omitempty"`
 	Remarks      []string `json:"remarks,omitempty"`
+	Unmet        []string `json:"unmet,omitempty"`
 }
 
 // seedList are seeds; with most instead of a list, those from 1 to most.
@@ -185,7 +186,7 @@ func (o *Outcome) compact() *kept {
 			if r.Arm != c.Arm || !slices.Equal(r.Point, c.Point) {
 				continue
 			}
-			run := keptRun{Error: r.Error, EndUS: r.EndUS, Stuck: r.Stuck, StuckLeftOut: r.StuckLeftOut, Remarks: r.Remarks}
+			run := keptRun{Error: r.Error, EndUS: r.EndUS, Stuck: r.Stuck, StuckLeftOut: r.StuckLeftOut, Remarks: r.Remarks, Unmet: r.Unmet}
 			if r.State != Done {
 				run.State = r.State
 			}
@@ -236,7 +237,7 @@ func (k *kept) outcome() (*Outcome, error) {
 			if at := slices.IndexFunc(c.Runs, func(r keptRun) bool { return r.Seed == seed }); at >= 0 {
 				more := &c.Runs[at]
 				r.State, r.Error, r.EndUS, r.Steady = cmp.Or(more.State, Done), more.Error, more.EndUS, more.Steady
-				r.Stuck, r.StuckLeftOut, r.Remarks = more.Stuck, more.StuckLeftOut, more.Remarks
+				r.Stuck, r.StuckLeftOut, r.Remarks, r.Unmet = more.Stuck, more.StuckLeftOut, more.Remarks, more.Unmet
 				if more.Z != 0 {
 					r.Steady = &Steady{Z: more.Z}
 				}
@@ -290,7 +291,7 @@ func (o *Outcome) Slim() *Outcome {
 			most := min(len(r.Stuck), StuckKept)
 			r.StuckLeftOut += len(r.Stuck) - most
 			r.Stuck = r.Stuck[:most:most]
-			if r.State != "" || r.Error != "" || r.Z != 0 || len(r.Remarks) > 0 {
+			if r.State != "" || r.Error != "" || r.Z != 0 || len(r.Remarks) > 0 || len(r.Unmet) > 0 {
 				slim = append(slim, r)
 			}
 		}

@@ -152,6 +152,8 @@ type RunNote struct {
 	Stuck        []Stuck  `json:"stuck,omitempty"`
 	StuckLeftOut int      `json:"stuck_left_out,omitempty"`
 	Remarks      []string `json:"remarks,omitempty"`
+	// Unmet is what the file expects of single packets and did not come.
+	Unmet []string `json:"unmet,omitempty"`
 
 	Metrics map[string]float64 `json:"-"`
 	Links   []LinkPauses       `json:"-"`
