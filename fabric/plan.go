@@ -30,7 +30,7 @@ type Op struct {
 	Ranks     int
 	Root      int  // rank; -1: none
 	Iteration int  // from 0
-	Warmup    bool // not judged
+	Warmup    bool // not measured
 }
 
 // Step is a step of a rank: a time of computing, a flow, or both. It is ready when

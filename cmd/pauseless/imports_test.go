@@ -261,7 +261,7 @@ func TestFlowsStartAtTwoSeconds(t *testing.T) {
 	}
 }
 
-// A run that leaves judged flows ends with 3, and says how many and why.
+// A run that leaves measured flows ends with 3, and says how many and why.
 func TestFlowsThatAreLeft(t *testing.T) {
 	experiment(t, oneLeaf, lone, everyKey+"SIMULATOR_STOP_TIME 2.0001\n")
 	scenario := "name: cut\nnetwork: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 40Gbps, delay: 2us}}\nprofiles: [ecmp]\nuntil: 5us\ntraffic:\n- burst: {from: h1, to: h3, flows: 2, size: 1MB}\n"
@@ -272,8 +272,8 @@ func TestFlowsThatAreLeft(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"ecmp, seed 1 was cut off at 2000.10 ms: 1 of 1 judged flows had not ended; raise until (SIMULATOR_STOP_TIME", []string{"--config", "config.txt"}},
-		{"ecmp, seed 1 was cut off at 5 us: 2 of 2 judged flows had not ended; raise until", []string{"cut.yaml"}},
+		{"ecmp, seed 1 was cut off at 2000.10 ms: 1 of 1 measured flows had not ended; raise until (SIMULATOR_STOP_TIME", []string{"--config", "config.txt"}},
+		{"ecmp, seed 1 was cut off at 5 us: 2 of 2 measured flows had not ended; raise until", []string{"cut.yaml"}},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(append([]string{"fabric", "run"}, c.args...), nil, &stdout, &stderr); code != exitStuck || !strings.Contains(stderr.String(), c.want) {

@@ -182,7 +182,7 @@ func end(us float64) string {
 }
 
 // stuckIn returns an error that names the first flow that could not proceed, or
-// else the first run that left judged flows, or nil.
+// else the first run that left measured flows, or nil.
 func stuckIn(runs []*result.Run) error {
 	for _, r := range runs {
 		if n := len(r.Stuck); n > 0 {
@@ -194,7 +194,7 @@ func stuckIn(runs []*result.Run) error {
 			return stuckError{fmt.Sprintf("%s, seed %d: %d of the expectations are not met: %s", r.Label(), r.Seed, n, r.Unmet[0])}
 		}
 		if left := r.Summary.Flows - r.Summary.Finished; r.Cut && left > 0 {
-			return stuckError{fmt.Sprintf("%s, seed %d was cut off at %s: %d of %d judged flows had not ended; raise until (SIMULATOR_STOP_TIME or FLOWGEN_STOP_TIME in a simulator's configuration)",
+			return stuckError{fmt.Sprintf("%s, seed %d was cut off at %s: %d of %d measured flows had not ended; raise until (SIMULATOR_STOP_TIME or FLOWGEN_STOP_TIME in a simulator's configuration)",
 				r.Label(), r.Seed, end(r.Summary.EndUS), left, r.Summary.Flows)}
 		}
 	}

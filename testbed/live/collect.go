@@ -21,14 +21,14 @@ const droppedAt = "dropped_at_"
 
 // collector makes a result.Run of the hosts' reports and the captured frames.
 type collector struct {
-	t       *topo.Topology
-	scale   int64
-	epoch   time.Time
-	flows   []fabric.Flow
-	reports []*wire.Report
-	watch   *watch
-	end     vtime.Time
-	judged  func(*fabric.FlowResult) bool // nil: all
+	t        *topo.Topology
+	scale    int64
+	epoch    time.Time
+	flows    []fabric.Flow
+	reports  []*wire.Report
+	watch    *watch
+	end      vtime.Time
+	measured func(*fabric.FlowResult) bool // nil: all
 }
 
 // at returns the time of the topology at a wall time.
@@ -80,7 +80,7 @@ func (c *collector) run() *result.Run {
 	if c.watch.entered > c.watch.left {
 		raw.Dropped = c.watch.entered - c.watch.left
 	}
-	r := result.Collect(c.t, raw, c.watch.hops, c.judged)
+	r := result.Collect(c.t, raw, c.watch.hops, c.measured)
 	s := &r.Summary
 	s.Scheme, s.DegreeP99 = make(map[string]uint64), int64(result.Quantile(degrees, 0.99))
 	if resumes > 0 {

@@ -197,7 +197,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 	if err := w.stop(); err != nil {
 		return nil, err
 	}
-	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: flows, reports: reports, watch: w, judged: s.Judges}
+	c := &collector{t: s.Net(), scale: plan.Scale, epoch: epoch, flows: flows, reports: reports, watch: w, measured: s.Measures}
 	run = c.run()
 	run.Profile, run.Arm, run.Point, run.Seed = s.Label, s.Arm, s.Point, seed
 	run.Lines, run.Watched = n.lines.done(), n.watched
@@ -220,7 +220,7 @@ func one(ctx context.Context, s *scenario.Case, flows []fabric.Flow, plan *local
 		}
 	}
 	run.Metrics, run.Steady, run.Links = result.Measure(&result.Observed{
-		Topology: s.Net(), Results: run.Raw, Judged: s.Judges, Parts: len(s.Traffic),
+		Topology: s.Net(), Results: run.Raw, Measured: s.Measures, Parts: len(s.Traffic),
 		Waves: func(part int) bool {
 			return part >= 1 && part <= len(s.Traffic) && (s.Traffic[part-1].Incast != nil || s.Traffic[part-1].Burst != nil)
 		},

@@ -129,7 +129,7 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 	}
 	stop()
 	readers.Wait()
-	run = result.Collect(c.Net(), &fabric.Results{End: since(time.Now())}, 0, c.Judges)
+	run = result.Collect(c.Net(), &fabric.Results{End: since(time.Now())}, 0, c.Measures)
 	run.Profile, run.Arm, run.Point, run.Seed = c.Label, c.Arm, c.Point, seed
 	c.Received(run, w.End())
 	return run, nil

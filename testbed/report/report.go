@@ -246,7 +246,7 @@ func (g *group) experiment(p *Page) *Experiment {
 			case len(r.Stuck) > 0:
 				why = fmt.Sprintf("has %d flows that cannot proceed; its completion times are left out of means", len(r.Stuck))
 			case r.Cut:
-				why = "was cut off by until before all judged flows had ended; its completion times are left out of means"
+				why = "was cut off by until before all measured flows had ended; its completion times are left out of means"
 			}
 			if why != "" {
 				x.Remarks = append(x.Remarks, fmt.Sprintf("%s, seed %d %s", p.Arms[a.arm], r.Seed, why))

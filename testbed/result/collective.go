@@ -14,7 +14,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/result/parquet"
 )
 
-// Collective has the judged iterations of an operation of one size of a job, as
+// Collective has the measured iterations of an operation of one size of a job, as
 // nccl-tests defines their numbers.
 type Collective struct {
 	Job   string `json:"job"`
@@ -42,7 +42,7 @@ type Job struct {
 	// idle network. Zero: it has not ended.
 	DoneUS float64 `json:"done_us"`
 	IdleUS float64 `json:"idle_us"`
-	// ExposedUS is the mean time of a rank in judged iterations in which it does not
+	// ExposedUS is the mean time of a rank in measured iterations in which it does not
 	// compute.
 	ExposedUS float64 `json:"exposed_us"`
 	// Lines are the time lines of its first ranks, and Last the messages that delayed
@@ -90,7 +90,7 @@ func rankSpans(p *fabric.PlanResult) [][]span {
 	return all
 }
 
-// collectives returns the judged operations of a plan, by kind and size.
+// collectives returns the measured operations of a plan, by kind and size.
 func collectives(p *fabric.PlanResult) (list []Collective) {
 	spans := rankSpans(p)
 	for i := range p.Ops {
@@ -153,7 +153,7 @@ func jobOf(p *fabric.PlanResult) Job {
 }
 
 // exposed returns the mean time of ranks, in microseconds, in which they do not compute
-// during judged operations: from the time at which the first step of an operation is
+// during measured operations: from the time at which the first step of an operation is
 // ready until its last one is done.
 func exposed(p *fabric.PlanResult) float64 {
 	n := len(p.Hosts)

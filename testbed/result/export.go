@@ -151,7 +151,7 @@ func (o *Outcome) ClaimSheet() *Sheet {
 	}}
 }
 
-// FlowSheet has a row per judged flow of some runs of the outcome.
+// FlowSheet has a row per measured flow of some runs of the outcome.
 func (o *Outcome) FlowSheet(runs iter.Seq2[*Run, error]) *Sheet {
 	columns := append(o.place(),
 		parquet.Column{Name: "src", Type: parquet.Text}, parquet.Column{Name: "dst", Type: parquet.Text}, parquet.Column{Name: "part", Type: parquet.Int},

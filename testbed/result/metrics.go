@@ -21,7 +21,7 @@ import (
 type Observed struct {
 	Topology *topo.Topology
 	Results  *fabric.Results
-	Judged   func(*fabric.FlowResult) bool
+	Measured func(*fabric.FlowResult) bool
 	Parts    int            // of the traffic
 	Waves    func(int) bool // whether a part's flows come in waves: incast, burst
 	// From and Until are the window of the metrics; Until is vtime.Never without
@@ -79,7 +79,7 @@ var quantities = []struct {
 // standard are the metrics of every run, in the order in which they are shown.
 var standard = func() (all []Metric) {
 	add := func(m Metric) { all = append(all, m) }
-	add(Metric{Name: "flows", Title: "judged flows", parts: true, sizes: true})
+	add(Metric{Name: "flows", Title: "measured flows", parts: true, sizes: true})
 	add(Metric{Name: "finished", Title: "finished flows", Better: "more", parts: true})
 	add(Metric{Name: "stuck_flows", Title: "flows that cannot proceed", Better: "less"})
 	for _, q := range quantities {
@@ -91,7 +91,7 @@ var standard = func() (all []Metric) {
 		add(Metric{Name: q.name + "_slowdown", Title: q.title + " slowdown", Better: "less", parts: true, sizes: true})
 	}
 	for _, m := range []Metric{
-		{Name: "completion_us", Title: "end of the last judged flow", Unit: "us", Better: "less", parts: true},
+		{Name: "completion_us", Title: "end of the last measured flow", Unit: "us", Better: "less", parts: true},
 		{Name: "incast_last_us", Title: "end of the last flow of an incast or burst", Unit: "us", Better: "less", parts: true},
 		{Name: "avg_cct_us", Title: "average coflow completion time", Unit: "us", Better: "less"},
 		{Name: "p99_cct_us", Title: "p99 coflow completion time", Unit: "us", Better: "less"},
@@ -264,29 +264,29 @@ type LinkPauses struct {
 // its paused links in the order of nodes and ports.
 func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m := &meter{o: o, v: make(map[string]float64), until: min(o.Until, o.Results.End)}
-	var judged []*fabric.FlowResult
+	var measured []*fabric.FlowResult
 	parts := make([][]*fabric.FlowResult, o.Parts)
 	r := o.Results
 	for i := range r.Flows {
 		f := &r.Flows[i]
-		if o.Judged == nil || o.Judged(f) {
-			judged = append(judged, f)
+		if o.Measured == nil || o.Measured(f) {
+			measured = append(measured, f)
 		}
 		if f.Group >= 1 && f.Group <= o.Parts && o.From <= f.Start && f.Start < o.Until {
 			parts[f.Group-1] = append(parts[f.Group-1], f)
 		}
 	}
-	m.flows("", judged, true)
-	m.coflows(judged)
+	m.flows("", measured, true)
+	m.coflows(measured)
 	for _, c := range sizeClasses {
 		var some []*fabric.FlowResult
-		for _, f := range judged {
+		for _, f := range measured {
 			if f.Size < c.below {
 				some = append(some, f)
 			}
 		}
 		m.flows("."+c.name, some, false)
-		judged = slices.DeleteFunc(judged, func(f *fabric.FlowResult) bool { return f.Size < c.below })
+		measured = slices.DeleteFunc(measured, func(f *fabric.FlowResult) bool { return f.Size < c.below })
 	}
 	if o.Parts > 1 {
 		for i, flows := range parts {
@@ -332,7 +332,7 @@ func NeedsCauses(name string) bool {
 	return slices.Contains([]string{"storms", "roots", "waited_us", "victim_time_us", "victims"}, base)
 }
 
-// storms sets the metrics of storms of pauses: those of all flows, and those of judged
+// storms sets the metrics of storms of pauses: those of all flows, and those of measured
 // flows of parts.
 func (m *meter) storms() {
 	c := m.o.Causes
@@ -718,7 +718,7 @@ func (m *meter) steady() *Steady {
 				*[2]*int64{&s.Before, &s.After}[k] += f.Size - o.Acked[k][i]
 			}
 		}
-		if !f.Finished || o.Judged != nil && !o.Judged(f) {
+		if !f.Finished || o.Measured != nil && !o.Measured(f) {
 			continue
 		}
 		k := 0

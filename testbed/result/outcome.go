@@ -132,7 +132,7 @@ type Load struct {
 // States of a run.
 const (
 	Done   = "done"
-	Cut    = "cut"    // ended by until before the last judged flow
+	Cut    = "cut"    // ended by until before the last measured flow
 	Locked = "stuck"  // flows cannot proceed
 	Failed = "failed" // an error
 )
@@ -816,7 +816,7 @@ func (o *Outcome) remark() {
 	}
 	count("failed", func(r *RunNote) bool { return r.State == Failed })
 	count("did not finish: flows cannot proceed", func(r *RunNote) bool { return r.State == Locked })
-	count("were cut off by until before all judged flows had ended", func(r *RunNote) bool { return r.State == Cut })
+	count("were cut off by until before all measured flows had ended", func(r *RunNote) bool { return r.State == Cut })
 	count("were not steady: the halves of the window differ", func(r *RunNote) bool { return r.Steady != nil && !r.Steady.OK() })
 	count("are of an earlier outcome; the paused links are means of the other runs where there are others", func(r *RunNote) bool { return r.Earlier })
 	for i := range o.Cells {

@@ -148,7 +148,7 @@ func (o *Outcome) untested(j *Judged) {
 // Circumstances are what the runs of a claim were like.
 type Circumstances struct {
 	PauseFrames float64 // per run of the arm of than, or of with if than is a number; NaN if not known
-	Stalled     float64 // share of its judged flows that were paused; NaN if not known
+	Stalled     float64 // share of its measured flows that were paused; NaN if not known
 	Runs        int     // of both arms
 	Unsteady    int     // of these, runs whose halves of the window differ
 }

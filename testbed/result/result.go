@@ -33,11 +33,11 @@ type Run struct {
 	Seed     uint64   `json:"seed"`
 	// Partial is true if the run was stopped before its end.
 	Partial bool `json:"partial,omitempty"`
-	// Cut is true if the time was up before all judged flows had ended.
+	// Cut is true if the time was up before all measured flows had ended.
 	Cut bool `json:"cut,omitempty"`
 	// Stuck has flows that could not proceed, which ended the run.
 	Stuck []Stuck `json:"stuck,omitempty"`
-	// Window is the window in which judged flows started; nil without one.
+	// Window is the window in which measured flows started; nil without one.
 	Window  *Window `json:"window,omitempty"`
 	Steady  *Steady `json:"steady,omitempty"`
 	Summary Summary `json:"summary"`
@@ -51,7 +51,7 @@ type Run struct {
 	Collectives []Collective `json:"collectives,omitempty"`
 	Jobs        []Job        `json:"jobs,omitempty"`
 	Lines       []Line       `json:"lines,omitempty"`
-	// Rates are the acknowledged bytes of judged flows over time, if there are few
+	// Rates are the acknowledged bytes of measured flows over time, if there are few
 	// flows.
 	Rates []Line `json:"rates,omitempty"`
 	// Watched are the registers that the scenario watches, over time: for each switch
@@ -154,7 +154,7 @@ func (s *Stuck) String() string {
 	return fmt.Sprintf("%s to %s, %d bytes started at %.3f ms, %d of them acknowledged: %s", s.Src, s.Dst, s.Bytes, float64(s.StartNS)/1e6, s.Acked, s.Reason)
 }
 
-// Window is the time in which judged flows started, in nanoseconds.
+// Window is the time in which measured flows started, in nanoseconds.
 type Window struct {
 	FromNS  int64 `json:"from_ns"`
 	UntilNS int64 `json:"until_ns"`
@@ -195,8 +195,8 @@ type Register struct {
 }
 
 // Collect makes a Run of the fabric's results, without lines and registers. Flows
-// and their summary are those of judged flows, or of all flows if judged is nil.
-func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabric.FlowResult) bool) *Run {
+// and their summary are those of measured flows, or of all flows if measured is nil.
+func Collect(t *topo.Topology, r *fabric.Results, hops uint64, measured func(*fabric.FlowResult) bool) *Run {
 	run := &Run{Raw: r, Network: NewNetwork(t), Summary: Summary{
 		EndUS: r.End.Microseconds(), DegreeP99: r.Degree.Quantile(0.99),
 		DegreeMax: r.Degree.Quantile(1), CNPs: r.CNPs, Timeouts: r.Timeouts, Dropped: r.Dropped, Hops: hops,
@@ -206,7 +206,7 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, judged func(*fabr
 	coflows := make(map[uint32]*coflow)
 	for i := range r.Flows {
 		f := &r.Flows[i]
-		if judged != nil && !judged(f) {
+		if measured != nil && !measured(f) {
 			continue
 		}
 		s.Flows++

@@ -12,14 +12,14 @@ func TestClaimsAreSentences(t *testing.T) {
 		{Claim{Less: "max_queue_bytes", With: "x", Than: "y"}, "longest egress queue: shorter with x than with y"},
 		{Claim{Less: "p99_fct_us", With: "x", Than: "y"}, "p99 FCT: shorter with x than with y"},
 		{Claim{Less: "pause_frames.spine", With: "x", Than: "y"}, "PAUSE frames at spines: fewer with x than with y"},
-		{Claim{More: "completion_us.part1", With: "pfc", Than: "pfc-off"}, "end of the last judged flow of part 1: later with pfc than with pfc-off"},
+		{Claim{More: "completion_us.part1", With: "pfc", Than: "pfc-off"}, "end of the last measured flow of part 1: later with pfc than with pfc-off"},
 		{Claim{Less: "p50_fct_us.m", With: "x", Than: "y", ThanAt: map[string]string{"load": "0.4"}}, "median FCT, size M: shorter with x than with y at load 0.4"},
 		{Claim{More: "goodput_gbps", With: "x", Than: "20"}, "goodput: higher than 20 with x"},
 		{Claim{Less: "pause_frames", With: "x", Than: "1"}, "PAUSE frames: none with x"},
 		{Claim{Less: "stalled_ratio", With: "x", Than: "y"}, "share of stalled flows: lower with x than with y"},
 		{Claim{Less: "deadlocked", With: "x", Than: "y"}, "deadlocks: less often with x than with y"},
 		{Claim{Same: "avg_fct_us", With: "x", Than: "y"}, "average FCT: the same with x as with y"},
-		{Claim{Same: "flows", With: "x", Than: "3"}, "judged flows: 3 with x"},
+		{Claim{Same: "flows", With: "x", Than: "3"}, "measured flows: 3 with x"},
 	} {
 		if got := c.claim.Sentence(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -9,7 +9,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-func TestSummaryIsOfJudgedFlows(t *testing.T) {
+func TestSummaryIsOfMeasuredFlows(t *testing.T) {
 	us := vtime.Microsecond
 	flow := func(group int, coflow uint32, start, fct vtime.Time) fabric.FlowResult {
 		return fabric.FlowResult{

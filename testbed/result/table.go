@@ -20,9 +20,9 @@ type row struct {
 // Rows that are not the same for all runs.
 const rowFinished, rowCNPs = "flows finished", "CNPs"
 
-// judgesSome reports whether some flows of the run are not judged. It is false for
+// measuresSome reports whether some flows of the run are not measured. It is false for
 // a run that was read from a file.
-func (r *Run) judgesSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.Summary.Flows }
+func (r *Run) measuresSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.Summary.Flows }
 
 var rows = []row{
 	{rowFinished, func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }},
@@ -94,8 +94,8 @@ func summaryTable(w io.Writer, runs []*Run) error {
 	})
 	for _, row := range rows {
 		switch {
-		case row.title == rowFinished && slices.ContainsFunc(runs, (*Run).judgesSome):
-			row.title = "judged " + row.title
+		case row.title == rowFinished && slices.ContainsFunc(runs, (*Run).measuresSome):
+			row.title = "measured " + row.title
 		case row.title == rowCNPs && !slices.ContainsFunc(runs, func(r *Run) bool { return r.Summary.CNPs > 0 }):
 			continue // most algorithms return marks in acknowledgements
 		}

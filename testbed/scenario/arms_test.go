@@ -138,22 +138,22 @@ func run(t *testing.T, c *Case, seed uint64) *result.Run {
 	return r
 }
 
-// Judged flows are those that start in the window; traffic continues until the
+// Measured flows are those that start in the window; traffic continues until the
 // last of them has ended; how a run is watched changes nothing.
-func TestTrafficContinuesUntilTheLastJudgedFlowHasEnded(t *testing.T) {
+func TestTrafficContinuesUntilTheLastMeasuredFlowHasEnded(t *testing.T) {
 	r := run(t, mustParse(t, armed, Small).Cases()[1], 7)
 	if r.Metrics["flows"] != 6 || r.Metrics["finished"] != 6 || r.Summary.Flows != 6 || r.Cut || len(r.Stuck) > 0 {
-		t.Errorf("%v flows were judged, %v ended, cut %v, stuck %v; want 6 and 6", r.Metrics["flows"], r.Metrics["finished"], r.Cut, r.Stuck)
+		t.Errorf("%v flows were measured, %v ended, cut %v, stuck %v; want 6 and 6", r.Metrics["flows"], r.Metrics["finished"], r.Cut, r.Stuck)
 	}
 	last := int64(0)
 	for _, f := range r.Flows {
 		last = max(last, f.StartNS+f.FCTNS)
 		if f.StartNS < 100_000 || f.Part != 2 {
-			t.Errorf("a flow of part %d that started at %d ns was judged", f.Part, f.StartNS)
+			t.Errorf("a flow of part %d that started at %d ns was measured", f.Part, f.StartNS)
 		}
 	}
 	if end := int64(r.Summary.EndUS * 1000); end < last || end > last+100_000 {
-		t.Errorf("the run ended at %d ns, its last judged flow at %d", end, last)
+		t.Errorf("the run ended at %d ns, its last measured flow at %d", end, last)
 	}
 	late := 0
 	for _, f := range r.Raw.Flows {
@@ -244,10 +244,10 @@ traffic:
 	}
 }
 
-// A judged flow whose packets are lost for 60 ms ends if the run waits for the flow
-// that is not judged and makes progress meanwhile. It does so unless new flows
+// A measured flow whose packets are lost for 60 ms ends if the run waits for the flow
+// that is not measured and makes progress meanwhile. It does so unless new flows
 // start until the end of the run.
-func TestRunWaitsForFlowsThatAreNotJudged(t *testing.T) {
+func TestRunWaitsForFlowsThatAreNotMeasured(t *testing.T) {
 	const text = `name: s
 network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 1Gbps, delay: 2us}}
 profile: ecmp

@@ -160,7 +160,7 @@ func (c *Case) Build(cache *program.Cache) (*program.Program, error) {
 	return prog, nil
 }
 
-// Open reports whether traffic continues until the last judged flow has ended.
+// Open reports whether traffic continues until the last measured flow has ended.
 func (c *Case) Open() bool { return c.Measure.Given() }
 
 // Flows returns all flows of a seed. The case must not be open.
@@ -227,11 +227,11 @@ func (c *Case) Describe(m *manifest.Manifest) result.Arm {
 	}
 }
 
-// Judges reports whether a flow counts in the metrics of a case without a window.
-func (c *Case) Judges(f *fabric.FlowResult) bool { return c.judged(&f.Flow) }
+// Measures reports whether a flow counts in the metrics of a case without a window.
+func (c *Case) Measures(f *fabric.FlowResult) bool { return c.measured(&f.Flow) }
 
-// judged reports whether a flow's part is judged, and the flow not of a warm-up.
-func (c *Case) judged(f *fabric.Flow) bool {
+// measured reports whether a flow's part is measured, and the flow not of a warm-up.
+func (c *Case) measured(f *fabric.Flow) bool {
 	if f.Warmup() {
 		return false
 	}

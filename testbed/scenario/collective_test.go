@@ -49,7 +49,7 @@ func TestCollectivesOfAScenario(t *testing.T) {
 		if len(r.Stuck) > 0 || r.Cut || len(r.Collectives) != 2 || len(r.Jobs) != 1 {
 			t.Fatalf("%s, seed %d: %d collectives, %d jobs, %v", r.Label(), r.Seed, len(r.Collectives), len(r.Jobs), r.Stuck)
 		}
-		// Of three iterations of each size two are judged: 2 sizes of 6 steps of 4 ranks.
+		// Of three iterations of each size two are measured: 2 sizes of 6 steps of 4 ranks.
 		if r.Summary.Flows != 2*2*6*4 || r.Summary.Finished != r.Summary.Flows {
 			t.Errorf("%s: %d of %d flows", r.Label(), r.Summary.Finished, r.Summary.Flows)
 		}

@@ -205,7 +205,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		follower.Look(lab)
 		follower.End(results)
 	}
-	run := result.Collect(c.net, results, lab.Fabric.Progress().Hops, r.isJudged)
+	run := result.Collect(c.net, results, lab.Fabric.Progress().Hops, r.isMeasured)
 	run.Summary.MaxQueue = longestQueue(c.net, lab)
 	run.Scenario, run.Profile, run.Seed = c.scenario, c.Label, seed
 	run.Arm, run.Point, run.Stuck = c.Arm, c.Point, r.stuck
@@ -268,7 +268,7 @@ type runner struct {
 	watched []string
 	// registered are their lines, of programs for BMv2.
 	registered []result.Line
-	judged     []int      // all judged flows so far
+	measured   []int      // all measured flows so far
 	pending    []int      // those of them that are not finished; without a window, all flows
 	first      vtime.Time // when the first flow starts
 	moves      progressMeter
@@ -279,7 +279,7 @@ type runner struct {
 	gate     *virtual.Gate
 }
 
-// loop runs until all judged flows are finished, no flow can proceed, or the time
+// loop runs until all measured flows are finished, no flow can proceed, or the time
 // is over. It stops at times at which something is to be read.
 func (r *runner) loop(ctx context.Context) error {
 	c, f, tr := r.c, r.lab.Fabric, r.traffic
@@ -391,16 +391,16 @@ func (r *runner) follow(ctx context.Context, next vtime.Time) error {
 	return nil
 }
 
-// expect adds the flows from the given one on to the judged and pending ones.
+// expect adds the flows from the given one on to the measured and pending ones.
 func (r *runner) expect(first int) {
 	tr := r.traffic
 	if r.first = vtime.Never; len(tr.flows) > 0 {
 		r.first = slices.MinFunc(tr.flows, func(a, b fabric.Flow) int { return cmp.Compare(a.Start, b.Start) }).Start
 	}
-	ids := tr.judged(first, tr.added)
-	r.judged = append(r.judged, ids...)
+	ids := tr.measured(first, tr.added)
+	r.measured = append(r.measured, ids...)
 	if !r.c.Open() {
-		// The run continues until all flows have ended, judged or not.
+		// The run continues until all flows have ended, measured or not.
 		ids = make([]int, tr.added)
 		for i := range ids {
 			ids[i] = i
@@ -619,7 +619,7 @@ func (l *lines) done() []result.Line {
 func (r *runner) measure(run *result.Run) {
 	tr := r.traffic
 	o := &result.Observed{
-		Topology: r.c.net, Results: run.Raw, Judged: r.isJudged, Parts: len(r.c.Traffic),
+		Topology: r.c.net, Results: run.Raw, Measured: r.isMeasured, Parts: len(r.c.Traffic),
 		Waves: func(part int) bool {
 			return part >= 1 && part <= len(r.c.Traffic) && (r.c.Traffic[part-1].Incast != nil || r.c.Traffic[part-1].Burst != nil)
 		},

@@ -122,11 +122,11 @@ type Keys struct {
 	// value of each switch is printed.
 	Watch Watch `yaml:"watch"`
 	// Judge has the numbers, from 1, of the parts of traffic whose flows are
-	// judged: only judged flows count in the metrics. Without it all parts are
-	// judged.
+	// measured: only measured flows count in the metrics. Without it all parts are
+	// measured.
 	Judge []int `yaml:"judge"`
-	// Warmup and Measure are the start and the length of the window in which judged
-	// flows start. Without Measure all flows are judged, and each part of traffic
+	// Warmup and Measure are the start and the length of the window in which measured
+	// flows start. Without Measure all flows are measured, and each part of traffic
 	// must have an end.
 	Warmup  vtime.Time `yaml:"warmup"`
 	Measure Measure    `yaml:"measure"`

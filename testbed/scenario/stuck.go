@@ -46,7 +46,7 @@ func (m *progressMeter) look(f *fabric.Fabric, now vtime.Time, pending []int, fl
 
 // immobile reports whether the run would never end: no flow that has started makes
 // progress, and no other flow will start. If flows start forever, it does not wait
-// for the others: one judged flow without progress is enough.
+// for the others: one measured flow without progress is enough.
 func (r *runner) immobile(now vtime.Time) bool {
 	if now < r.moves.next || len(r.pending) == 0 || r.lab.Fabric.Computing() {
 		return false
@@ -55,7 +55,7 @@ func (r *runner) immobile(now vtime.Time) bool {
 	f, tr, open := r.lab.Fabric, r.traffic, r.c.Open()
 	waiting := r.pending
 	if tr.ends {
-		// Other flows can keep judged ones waiting.
+		// Other flows can keep measured ones waiting.
 		waiting = nil
 		for i := range tr.added {
 			if !f.Ended(i) && !(open && r.endless(i)) && f.Begun(i) {
@@ -171,19 +171,19 @@ func (r *runner) paused(src, dst, class int, now vtime.Time) string {
 	return ""
 }
 
-// isJudged reports whether a flow of the results is judged.
-func (r *runner) isJudged(f *fabric.FlowResult) bool {
-	return r.traffic.window.has(f.Start) && r.c.judged(&f.Flow)
+// isMeasured reports whether a flow of the results is measured.
+func (r *runner) isMeasured(f *fabric.FlowResult) bool {
+	return r.traffic.window.has(f.Start) && r.c.measured(&f.Flow)
 }
 
-// sampleRates adds a point to the time lines of judged flows' acknowledged bytes,
+// sampleRates adds a point to the time lines of measured flows' acknowledged bytes,
 // if there are only a few flows.
 func (r *runner) sampleRates() {
-	if len(r.judged) == 0 || len(r.judged) > fewRates {
+	if len(r.measured) == 0 || len(r.measured) > fewRates {
 		return
 	}
 	f, now := r.lab.Fabric, r.lab.Fabric.Now()
-	for k, i := range r.judged {
+	for k, i := range r.measured {
 		if k == len(r.rates) {
 			fl := &r.traffic.flows[i]
 			name := fmt.Sprintf("%s to %s, part %d", r.c.net.Nodes[fl.Src].Name, r.c.net.Nodes[fl.Dst].Name, fl.Group)
@@ -194,5 +194,5 @@ func (r *runner) sampleRates() {
 	}
 }
 
-// fewRates is the greatest number of judged flows with time lines of their own.
+// fewRates is the greatest number of measured flows with time lines of their own.
 const fewRates = 64

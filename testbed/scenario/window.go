@@ -12,7 +12,7 @@ import (
 	"github.com/pauseless/pauseless/testbed/workload"
 )
 
-// Measure is the length of the window in which judged flows start: a time, or a
+// Measure is the length of the window in which measured flows start: a time, or a
 // number of flows.
 type Measure struct {
 	Time  vtime.Time
@@ -41,7 +41,7 @@ func (m *Measure) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// window is the time in which judged flows start: from, but not until.
+// window is the time in which measured flows start: from, but not until.
 type window struct{ from, until vtime.Time }
 
 func (w window) has(t vtime.Time) bool { return w.from <= t && t < w.until }
@@ -85,7 +85,7 @@ func (c *Case) newTraffic(seed uint64) (*traffic, error) {
 		n := 0
 		for i := range tr.flows {
 			f := &tr.flows[i]
-			if f.Start >= c.Warmup && c.judged(f) {
+			if f.Start >= c.Warmup && c.measured(f) {
 				if n++; n == c.Measure.Flows {
 					tr.window.until = f.Start + 1
 					return tr, nil
@@ -135,11 +135,11 @@ func (tr *traffic) feed(f *fabric.Fabric) (vtime.Time, error) {
 	return tr.fed, err
 }
 
-// judged returns the numbers of the judged flows among those with the given
+// measured returns the numbers of the measured flows among those with the given
 // numbers.
-func (tr *traffic) judged(from, until int) (ids []int) {
+func (tr *traffic) measured(from, until int) (ids []int) {
 	for i := from; i < until; i++ {
-		if f := &tr.flows[i]; tr.window.has(f.Start) && tr.c.judged(f) {
+		if f := &tr.flows[i]; tr.window.has(f.Start) && tr.c.measured(f) {
 			ids = append(ids, i)
 		}
 	}

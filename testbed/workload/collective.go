@@ -54,7 +54,7 @@ type Collective struct {
 	// backwards. Zero means that each rank sends to the next one.
 	Microbatches int `yaml:"microbatches" limits:"0..4096"`
 
-	Iterations int `yaml:"iterations" limits:"0.."` // of each size that are judged; zero means one
+	Iterations int `yaml:"iterations" limits:"0.."` // of each size that are measured; zero means one
 	Warmup     int `yaml:"warmup" limits:"0.."`     // iterations of each size before these
 	// Compute is the time that a rank computes before each iteration or, in a pipeline,
 	// before it sends a microbatch.
