@@ -145,8 +145,12 @@ var rowsTable = regexp.MustCompile(`(?s)<!-- rows -->\n(.*?)<!-- end -->`)
 // the outcome.
 var beside = regexp.MustCompile(`; \d+ PAUSE,[^|;]*?\[[^\]]*\]\([^)]*\)`)
 
+// measured matches the measured value of a paper's main number: its effect, and the interval.
+var measured = regexp.MustCompile(`; measured ([^ ]+ %) \([^)]*\)`)
+
 // readme writes the rows of docs/answer.md into README.md: when to use a design, by how much
-// it is better in the comparison before the first semicolon, and the main number of its paper, without what stands beside the numbers.
+// it is better in the comparison before the first semicolon, and the main number of its
+// paper without the interval; and nothing of what stands beside the numbers.
 func (d *documents) readme() {
 	rows := rowsTable.FindSubmatch(d.page("docs/answer.md"))
 	old := d.page("README.md")
@@ -163,6 +167,11 @@ func (d *documents) readme() {
 			if gain, _, more := strings.Cut(cells[3], ";"); more {
 				cells[3] = gain + " "
 			}
+			if _, design, linked := strings.Cut(cells[1], "["); linked { // the table above links to it
+				design, _, _ = strings.Cut(design, "]")
+				cells[1] = " " + design + " "
+			}
+			cells[4] = measured.ReplaceAllString(cells[4], ", measured $1")
 			lines[i] = strings.Join(cells, "|")
 		}
 	}
