@@ -9,6 +9,7 @@ import (
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/scenario"
+	"github.com/pauseless/pauseless/testbed/trace"
 	"github.com/pauseless/pauseless/testbed/view"
 )
 
@@ -64,6 +65,16 @@ func (r *recording) write(name string) error {
 		return nil
 	}
 	return writeFile(name, func(w io.Writer) error { return record.Write(w, r.runs()) })
+}
+
+// traced writes the recording of a run with a traced packet, unless the name is empty.
+func (r *recording) traced(name string, t *trace.Trace) error {
+	runs := r.runs()
+	if name == "" || len(runs) == 0 { // the run did not begin
+		return nil
+	}
+	t.Record(runs[0])
+	return writeFile(name, func(w io.Writer) error { return record.Write(w, runs) })
 }
 
 // results returns the results of the runs that have ended.

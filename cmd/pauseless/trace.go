@@ -16,7 +16,7 @@ import (
 )
 
 func newTraceCmd() *cobra.Command {
-	var name, flow, arm, output string
+	var name, flow, arm, output, replay string
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "trace SCENARIO.yaml",
@@ -31,7 +31,8 @@ step by step then, with the same results.`,
 		Example: `  pauseless trace mine.yaml
   pauseless trace mine.yaml --packet greeting:3
   pauseless trace mine.yaml --flow 1:20 --arm drill --seed 2
-  pauseless trace mine.yaml -o json`,
+  pauseless trace mine.yaml -o json
+  pauseless trace mine.yaml --record packet.rec && pauseless live packet.rec`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageErrorf(cmd, "name one scenario file")
@@ -41,6 +42,9 @@ step by step then, with the same results.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w, err := wanted(cmd, name, flow)
 			if err != nil {
+				return err
+			}
+			if err := checkFiles(args, replay); err != nil {
 				return err
 			}
 			if output != "text" && output != "json" {
@@ -74,7 +78,13 @@ step by step then, with the same results.`,
 			}
 			warn(cmd, prog)
 			t := trace.New(w)
-			_, err = c.Run(cmd.Context(), prog, seed, scenario.Options{Trace: t, Event: func(controlplane.Event) {}})
+			o := scenario.Options{Trace: t, Event: func(controlplane.Event) {}}
+			var rec recording
+			if replay != "" {
+				o.Follow = rec.follow
+			}
+			_, err = c.Run(cmd.Context(), prog, seed, o)
+			err = errors.Join(err, rec.traced(replay, t))
 			show := t.Print
 			if output == "json" {
 				show = t.WriteJSON
@@ -86,6 +96,7 @@ step by step then, with the same results.`,
 	f.StringVar(&name, "packet", "", "`NAME`: packet of a series, NAME or NAME:N with its number from 1 (default: the first one of the first series)")
 	f.StringVar(&flow, "flow", "", "`N`: packet of flow N, or N:K for its K-th packet")
 	f.StringVarP(&output, "output", "o", "text", "`FORM`: what to print: text, or json: one object a step, with its time in ns, node, branch and text")
+	f.StringVar(&replay, "record", "", "`FILE`: write a recording for pauseless live, whose map shows the packet's steps where you click")
 	f.StringVar(&arm, "arm", "", "`NAME`: arm, or arm and point as results name it (default: the first)")
 	f.Uint64Var(&seed, "seed", 0, "`N`: seed (default: the first of the scenario)")
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/klauspost/compress/gzip"
@@ -215,6 +216,7 @@ const (
 	maxLinks     = 1 << 20
 	maxRegisters = 256
 	maxFlows     = 1 << 22
+	maxSteps     = 1 << 20
 )
 
 // sizes returns an error if a recording has more of something than a recorder makes.
@@ -229,7 +231,7 @@ func (r *Run) sizes() error {
 		have, limit int
 	}{
 		{"nodes", len(r.Network.Nodes), maxNodes}, {"links", len(r.Network.Links), maxLinks}, {"registers", len(r.Registers), maxRegisters},
-		{"flows", len(r.Flows), maxFlows}, {"samples", len(r.TNS), l.Samples}, {"events", len(r.Events), l.Events}, {"entries of paths", paths, 2 * l.Paths},
+		{"flows", len(r.Flows), maxFlows}, {"steps", len(r.Steps), maxSteps}, {"samples", len(r.TNS), l.Samples}, {"events", len(r.Events), l.Events}, {"entries of paths", paths, 2 * l.Paths},
 	} {
 		if n.have > n.limit {
 			return fmt.Errorf("it has %d %s; a recording has at most %d", n.have, n.what, n.limit)
@@ -291,6 +293,11 @@ func (r *Run) check() error {
 	for i, f := range r.Flows {
 		if f.Src < 0 || f.Src >= nodes || f.Dst < 0 || f.Dst >= nodes {
 			return fmt.Errorf("flow %d is between nodes that do not exist", i)
+		}
+	}
+	for i, s := range r.Steps {
+		if s.Node < 0 || s.Node >= nodes || s.Port < 0 || math.IsNaN(s.AtNS) || i > 0 && s.AtNS < r.Steps[i-1].AtNS {
+			return fmt.Errorf("step %d of the packet is at node %d, %v ns", i, s.Node, s.AtNS)
 		}
 	}
 	for i, e := range r.Events {

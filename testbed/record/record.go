@@ -41,12 +41,27 @@ type Run struct {
 	Events []Event   `json:"events"`
 	// Left is the number of events beyond Limits.Events, which are not recorded.
 	Left int64 `json:"left,omitempty"`
+	// Steps are what happened to one packet, if it was traced, in order. Packet names it,
+	// and PacketLeft says what of it has not come to an end.
+	Packet     string `json:"packet,omitempty"`
+	PacketLeft string `json:"packet_left,omitempty"`
+	Steps      []Step `json:"steps,omitempty"`
 	// Causes are why channels were paused, if the run is explained.
 	Causes *result.Causes `json:"causes,omitempty"`
 	// Live reports whether the recording still grows. Note is a remark for the
 	// reader.
 	Live bool   `json:"live,omitempty"`
 	Note string `json:"note,omitempty"`
+}
+
+// Step is a step of a traced packet.
+type Step struct {
+	AtNS float64 `json:"at_ns"`
+	Node int     `json:"node"`
+	// Port is where it arrived; zero for what follows at the node.
+	Port   int    `json:"port,omitempty"`
+	Branch string `json:"branch,omitempty"` // "answer" or "copy N"; empty for the packet itself
+	Text   string `json:"text"`
 }
 
 // Register is a register of the switches' program: the sum of its cells or, if

@@ -15,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/manifest"
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/causes"
@@ -162,7 +163,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		cfg.Tap = follower.Tap
 	}
 	if o.Trace != nil {
-		cfg.Trace, cfg.Tap, cfg.Threads = true, o.Trace.Tap, 1
+		cfg.Trace, cfg.Tap, cfg.Threads = true, together(cfg.Tap, o.Trace.Tap), 1
 	}
 	lab, err = virtual.Open(ctx, cfg)
 	if err != nil {
@@ -642,4 +643,25 @@ func (r *runner) endless(i int) bool { return r.c.Endless(r.traffic.flows[i].Gro
 // end of the run.
 func (c *Case) Endless(part int) bool {
 	return part >= 1 && part <= len(c.Traffic) && c.Traffic[part-1].Long != nil && c.Traffic[part-1].Long.Size == 0
+}
+
+// together returns the taps of two observers, the first of which may be nil.
+func together(a, b func(*topo.Node) fabric.Tap) func(*topo.Node) fabric.Tap {
+	if a == nil {
+		return b
+	}
+	return func(n *topo.Node) fabric.Tap {
+		if first := a(n); first != nil {
+			return &twoTaps{first, b(n)}
+		}
+		return b(n)
+	}
+}
+
+type twoTaps struct{ a, b fabric.Tap }
+
+// Arrive implements fabric.Tap.
+func (t *twoTaps) Arrive(now vtime.Time, port int, f *packet.Frame) {
+	t.a.Arrive(now, port, f)
+	t.b.Arrive(now, port, f)
 }

@@ -5,6 +5,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/testbed/packets"
+	"github.com/pauseless/pauseless/testbed/record"
 	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
@@ -26,6 +28,17 @@ type Want struct {
 	Series string
 	Flow   int
 	Packet int
+}
+
+// String names the packet.
+func (w Want) String() string {
+	switch {
+	case w.Flow > 0:
+		return fmt.Sprintf("packet %d of flow %d", w.Packet, w.Flow)
+	case w.Series != "":
+		return fmt.Sprintf("packet %d of %s", w.Packet, w.Series)
+	}
+	return fmt.Sprintf("packet %d of the first series", w.Packet)
 }
 
 // Trace follows a packet of one run. It implements the hooks of scenario.Options.
@@ -51,6 +64,7 @@ type Line struct {
 	At     vtime.Time
 	Node   string
 	Branch string // empty for the packet itself
+	Port   int    // where it arrived; zero for what follows at the node
 	Text   string
 }
 
@@ -119,11 +133,11 @@ func (p *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 			return
 		}
 		text := fmt.Sprintf("received: %d bytes: %x", f.Len(), f.Data[:min(len(f.Data), 64)])
-		t.lines = append(t.lines, Line{now, n.Name, b.name, text})
+		t.lines = append(t.lines, Line{now, n.Name, b.name, port, text})
 		if ip := packet.AsIPv4(f.Data[min(packet.EthernetLen, len(f.Data)):]); ip != nil && packet.Ethernet(f.Data).EtherType() == packet.EtherTypeIPv4 && ip.Dst() != n.IP {
-			t.lines = append(t.lines, Line{now, n.Name, b.name, fmt.Sprintf("note: its IPv4 destination is %v, and this host has %v", ip.Dst(), n.IP)})
+			t.lines = append(t.lines, Line{now, n.Name, b.name, 0, fmt.Sprintf("note: its IPv4 destination is %v, and this host has %v", ip.Dst(), n.IP)})
 		} else if d := packet.AsEthernet(f.Data); d != nil && d.Dst() != n.MAC && d.Dst()[0]&1 == 0 {
-			t.lines = append(t.lines, Line{now, n.Name, b.name, fmt.Sprintf("note: its Ethernet destination is %v, and this host has %v: a real host would drop it", d.Dst(), n.MAC)})
+			t.lines = append(t.lines, Line{now, n.Name, b.name, 0, fmt.Sprintf("note: its Ethernet destination is %v, and this host has %v: a real host would drop it", d.Dst(), n.MAC)})
 		}
 		t.ended(f)
 		return
@@ -146,7 +160,7 @@ func (p *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	if b.visits[n.ID]++; b.visits[n.ID] > 1 {
 		text += fmt.Sprintf(" (note: for the %d. time: a loop)", b.visits[n.ID])
 	}
-	t.lines = append(t.lines, Line{now, n.Name, b.name, text})
+	t.lines = append(t.lines, Line{now, n.Name, b.name, port, text})
 }
 
 // Lines returns the steps so far.
@@ -172,10 +186,31 @@ func (t *Trace) WriteJSON(w io.Writer) error {
 	return nil
 }
 
+// Left says what has not come to an end: the packet or copies of it; "" if there is nothing.
+func (t *Trace) Left() string {
+	if len(t.all) == 0 {
+		return "the packet did not reach a switch: it was not sent by the end of the run"
+	}
+	if left := slices.DeleteFunc(slices.Clone(t.all), func(b *branch) bool { return b.ended }); len(left) > 0 {
+		return fmt.Sprintf("%d of %d did not arrive anywhere by the end of the run: lost on a link, or still in a queue", len(left), len(t.all))
+	}
+	return ""
+}
+
+// Record adds the steps to a recording of the run, for a map of the network.
+func (t *Trace) Record(r *record.Run) {
+	r.Packet, r.PacketLeft, r.Steps = t.want.String(), t.Left(), []record.Step{}
+	lines := slices.Clone(t.lines) // each node's are in order
+	slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Compare(a.At, b.At) })
+	for _, l := range lines {
+		r.Steps = append(r.Steps, record.Step{AtNS: l.At.Microseconds() * 1000, Node: t.net.NodeByName(l.Node).ID, Port: l.Port, Branch: l.Branch, Text: strings.TrimSpace(l.Text)})
+	}
+}
+
 // Print writes the steps, and what became of the packet.
 func (t *Trace) Print(w io.Writer) error {
 	if len(t.all) == 0 {
-		_, err := fmt.Fprintf(w, "the packet did not reach a switch: it was not sent by the end of the run\n")
+		_, err := fmt.Fprintln(w, t.Left())
 		return err
 	}
 	var b strings.Builder
@@ -195,8 +230,8 @@ func (t *Trace) Print(w io.Writer) error {
 		}
 		last = l
 	}
-	if left := slices.DeleteFunc(slices.Clone(t.all), func(b *branch) bool { return b.ended }); len(left) > 0 {
-		fmt.Fprintf(&b, "%d of %d did not arrive anywhere by the end of the run: lost on a link, or still in a queue\n", len(left), len(t.all))
+	if left := t.Left(); left != "" {
+		fmt.Fprintf(&b, "%s\n", left)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -34,7 +34,13 @@ const view = canvasFigure($('map'), {
 		map = layout(run.network, w, h);
 		const i = run.sample(now), use = run.use[i] || [], path = selected?.flow !== undefined ? run.path(selected.flow, i) : null;
 		const chain = selected?.channel !== undefined && run.why(selected.channel, now)?.chain;
-		const held = new Map();
+		const held = new Map(), taken = new Set(), there = new Map(); // of the packet: channels, and each branch's node
+		for (const v of run.visits) {
+			if (v.at > now) continue;
+			taken.add(v.channel);
+			there.set(v.branch, v.node);
+		}
+		const here = new Set(there.values());
 		for (let ch = 0; ch < run.channels; ch++) {
 			const classes = run.paused(ch, now);
 			if (classes.length) held.set(ch, classes);
@@ -42,13 +48,14 @@ const view = canvasFigure($('map'), {
 		drawMap(ctx, map, c, (l, dir) => {
 			const ch = 2 * l + dir;
 			if (chain && chain.includes(ch)) return {colour: ch === chain.at(-1) ? c.warn : armColour(3), width: 6, dash: held.has(ch) ? [7, 4] : undefined, above: 4};
+			if (taken.has(ch)) return {colour: armColour(3), width: 5, dash: held.has(ch) ? [7, 4] : undefined, above: 3};
 			if (path?.now.has(ch)) return {colour: armColour(3), width: 5, above: 2};
 			if (path?.ever.has(ch)) return {colour: armColour(3), width: 2.5, dash: [2, 3], above: 1};
 			if (held.has(ch)) return {colour: c.pause, width: 4, dash: [7, 4], above: 3};
 			if (selected?.channel === ch) return {colour: c.text, width: 4, above: 2};
 			const share = (use[ch] || 0) / 255;
 			return {colour: shade(c.use, quantised(share)), width: share > 0 ? 1.2 + 2 * quantised(share) : 1};
-		}, n => ({stroke: selected?.node === n ? c.text : undefined, width: selected?.node === n ? 3 : undefined}));
+		}, n => ({stroke: selected?.node === n ? c.text : here.has(n) ? armColour(3) : undefined, width: selected?.node === n || here.has(n) ? 3 : undefined}));
 		queueBars(ctx, c, i);
 		pauseSigns(ctx, c, held);
 		messages(ctx, c);
@@ -314,6 +321,20 @@ function because(ch) {
 		(s.victim_count ? ` Victims of the storm: ${list(s.victims, f => digits(f.waited_us) + ' µs')}${s.victim_count > 5 ? ` and ${s.victim_count - 5} more` : ''}.` : s.waiting < 0 ? ' Which flows waited is not known.' : ' It has no victims.');
 }
 
+// steps lists what happened to the packet during a visit to a node.
+function steps(v) {
+	return el('div', {class: 'steps'}, el('h4', {}, visit(v)), el('ol', {}, ...v.steps.map(s => el('li', {class: /^(note|dropped)/.test(s.text) ? 'mark' : false},
+		s.at_ns > v.at ? el('span', {class: 'note'}, time(s.at_ns / 1000) + ' ') : '', s.text))));
+}
+const visit = v => `${v.branch || 'packet'} at ${run.network.nodes[v.node].name}, ${time(v.at / 1000)}`;
+
+// packetList lists the visits of the packet, each with its last step.
+function packetList() {
+	$('packet').hidden = !run.packet;
+	$('packet').replaceChildren(el('h3', {}, run.packet), el('ol', {}, ...run.visits.map(v =>
+		el('li', {}, el('button', {type: 'button', onclick: () => { go(v.at); select({node: v.node}); }}, visit(v)), ' ' + v.steps.at(-1).text))), el('p', {class: 'note'}, run.packetLeft));
+}
+
 function select(what) {
 	selected = what;
 	dirty = true;
@@ -322,6 +343,7 @@ function select(what) {
 	box.replaceChildren();
 	if (!what) return;
 	box.append(el('p', {}, about()));
+	if (what.node !== undefined) for (const v of run.visits) if (v.node === what.node) box.append(steps(v));
 	if (what.node !== undefined) {
 		for (let ch = 0; ch < run.channels; ch++) {
 			if (run.ends(ch).from.node === what.node) box.append(el('button', {type: 'button', onclick: () => select({channel: ch})}, linkName(run.network, ch >> 1, ch & 1)));
@@ -369,6 +391,7 @@ function show(r) {
 	run = r;
 	selected = null;
 	$('about').replaceChildren();
+	packetList();
 	$('title').textContent = r.scenario;
 	$('note').textContent = [r.note, r.left ? `${si(r.left)} events are missing: the recording was full.` : ''].filter(t => t).join(' ');
 	$('follow').hidden = !r.live;

@@ -47,6 +47,7 @@ export class Recording {
 		this.spans = Array.from({length: this.channels}, () => []); // pauses by channel: {class, start, end}
 		this.open = new Map();
 		this.busiest = 1; // bytes of the longest queue
+		Object.assign(this, {packet: run.packet || '', packetLeft: run.packet_left || '', visits: this.visitsOf(run.steps || [])});
 		this.add(run);
 	}
 
@@ -69,7 +70,7 @@ export class Recording {
 			this.events.push(e);
 			if (e[1] === PAUSE) this.pause(e);
 		}
-		this.end = Math.max(this.t.at(-1) || 0, this.events.at(-1)?.[0] || 0, 1);
+		this.end = Math.max(this.t.at(-1) || 0, this.events.at(-1)?.[0] || 0, this.visits.at(-1)?.at || 0, 1);
 		this.kept = null;
 	}
 
@@ -102,6 +103,24 @@ export class Recording {
 			return {storm: s, chain};
 		}
 		return null;
+	}
+
+	// visitsOf returns the visits of a traced packet and its copies to nodes: {at, node, channel, branch, steps}.
+	visitsOf(steps) {
+		const at = new Map(), visits = [], latest = new Map();
+		for (let ch = 0; ch < this.channels; ch++) {
+			const {to} = this.ends(ch);
+			at.set(`${to.node} ${to.port}`, ch);
+		}
+		for (const s of steps) {
+			if (s.port || !latest.has(s.node)) {
+				const v = {at: s.at_ns, node: s.node, channel: at.get(`${s.node} ${s.port}`), branch: s.branch || '', steps: []};
+				visits.push(v);
+				latest.set(s.node, v);
+			}
+			latest.get(s.node).steps.push(s);
+		}
+		return visits;
 	}
 
 	// pause joins PAUSE and RESUME to spans. A PAUSE ends with its time, unless
