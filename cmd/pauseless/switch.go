@@ -436,8 +436,9 @@ const metricsHelp = `This is a pauseless switch.
 /metrics   its counters, for Prometheus
 /healthz   ok, or "degraded" and the ports whose interfaces have failed
 
-docs/grafana/pauseless.json is a dashboard for Grafana; docs/switch.md describes
-the counters. To see the network: pauseless live --topology FABRIC.yaml
+docs/grafana/pauseless.json is a dashboard for Grafana;
+docs/reference/switch-metrics.md describes the counters.
+To see the network: pauseless live --topology FABRIC.yaml
 `
 
 // printCounters prints the counters of the switch and of each port.
