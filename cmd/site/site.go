@@ -33,13 +33,15 @@ var contents = []struct {
 	patterns []string
 	folded   bool // not open at first
 }{
-	{"Start", []string{"README.md", "docs/README.md", "docs/tutorials/README.md", "docs/tutorials/first-*.md", "docs/own-scheme.md", "docs/own-p4.md", "docs/tutorials/*.md"}, false},
-	{"Guides", []string{"docs/switch.md", "docs/watchdog.md", "docs/pauses.md", "docs/controller.md", "docs/networks.md", "docs/bmv2.md", "docs/fabric.md", "docs/hosts.md", "docs/training.md", "docs/ai-fabrics.md", "docs/experiments.md", "docs/workers.md", "docs/pictures.md",
-		"docs/compiler.md", "docs/tofino.md", "docs/tofino-differences.md", "docs/tofino-fabric.md", "docs/security.md", "docs/judge.md"}, false},
+	{"Tutorials", []string{"README.md", "docs/README.md", "docs/tutorials/README.md", "docs/tutorials/first-*.md", "docs/own-scheme.md", "docs/own-p4.md", "docs/tutorials/*.md"}, false},
+	{"How-to", []string{"docs/experiments.md", "docs/workers.md", "docs/pauses.md", "docs/training.md", "docs/switch.md", "docs/watchdog.md", "docs/controller.md", "docs/networks.md",
+		"docs/bmv2.md", "docs/tofino.md", "docs/security.md", "docs/pictures.md"}, false},
+	{"Explanation", []string{"docs/fabric.md", "docs/tofino-differences.md", "docs/judge.md"}, false},
 	{"Schemes", []string{"docs/schemes/README.md", "gen/schemes/*/README.md"}, false},
-	{"Results", []string{"docs/answer.md", "docs/schemes/*-results.md", "docs/reproduction.md", "docs/reproduction/*.md", "docs/validation.md", "docs/performance.md"}, false},
+	{"Results", []string{"docs/answer.md", "docs/reproduction.md", "docs/reproduction/*.md", "docs/schemes/*-results.md", "docs/training-results.md", "docs/ai-fabrics.md",
+		"docs/tofino-fabric.md", "docs/validation.md", "docs/performance.md"}, false},
 	{"Experiments", []string{"docs/results/*.md"}, true},
-	{"Reference", []string{"docs/reference/*.md", "docs/schemes/authors.md", "docs/schemes/reference.md", "docs/blocks.md", "docs/diagnostics.md", "docs/terms.md"}, false},
+	{"Reference", []string{"docs/reference/*.md", "docs/hosts.md", "docs/schemes/authors.md", "docs/schemes/reference.md", "docs/compiler.md", "docs/blocks.md", "docs/diagnostics.md", "docs/terms.md"}, false},
 	{"Command line", []string{"commands/*.md"}, true},
 	{"Development", []string{"ARCHITECTURE.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/licences.md"}, false},
 }

@@ -60,3 +60,38 @@ func hasAnchor(text, anchor string) bool {
 	}
 	return false
 }
+
+// docs/README.md and the pages of tutorials that it names link to every page that is
+// not one of many of a kind (results and papers, which have lists of their own).
+func TestIndexHasAllPages(t *testing.T) {
+	linked := make(map[string]bool)
+	for _, index := range []string{"docs/README.md", "docs/tutorials/README.md"} {
+		text, err := os.ReadFile(filepath.Join(root, index))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range markdownLink.FindAllStringSubmatch(string(text), -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			linked[filepath.Join(filepath.Dir(index), file)] = true
+		}
+	}
+	n := 0
+	for _, pattern := range []string{"docs/*.md", "docs/reference/*.md", "docs/schemes/*.md", "docs/tutorials/*.md"} {
+		pages, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			page, err := filepath.Rel(root, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; page != filepath.FromSlash("docs/README.md") && !linked[page] {
+				t.Errorf("docs/README.md does not link to %s", page)
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("only %d pages were found", n)
+	}
+}
