@@ -2,7 +2,7 @@
 
 // Package packets sends single packets from hosts of the fabric, besides the flows of a
 // workload, and records what arrives: packets given by fields, pings, UDP at a rate, and
-// frames of pcap files. docs/own-p4.md describes the keys.
+// frames of pcap files. docs/reference/program.md lists the keys.
 package packets
 
 import (

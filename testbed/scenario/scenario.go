@@ -93,7 +93,7 @@ type Keys struct {
 	Topology string     `yaml:"topology"`
 	// Profile is the name of a built-in profile, or a file.
 	Profile string `yaml:"profile"`
-	// Program is a program of one's own, instead of a profile (docs/own-p4.md).
+	// Program is a program of one's own, instead of a profile (docs/reference/program.md).
 	Program program.Spec `yaml:"program"`
 	// Target is the target of the profile: v1model if empty, or tna.
 	Target string `yaml:"target"`
@@ -106,7 +106,7 @@ type Keys struct {
 	Hosts   roce.Config     `yaml:"hosts"`
 	Traffic []workload.Spec `yaml:"traffic"` // the flows
 	// Packets are single packets that hosts send besides flows, and Expect is what has to
-	// be true about them (docs/own-p4.md).
+	// be true about them (docs/reference/program.md).
 	Packets []packets.Spec        `yaml:"packets"`
 	Expect  []packets.Expectation `yaml:"expect"`
 	// Paths is the number of equal-cost paths to use to a host, by the host's name.
