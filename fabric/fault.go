@@ -34,6 +34,10 @@ type Fault struct {
 	// Node is a switch that loses received frames.
 	Node  string   `yaml:"node"`
 	Pairs []string `yaml:"pairs"` // "h1-h9": only frames from h1 to h9; none: all frames
+	// BySeed draws another switch of Node's tier for each seed of a scenario's runs, and
+	// other leaves for Pairs, whose hosts keep their places in them, so that results are
+	// not those of one draw.
+	BySeed bool `yaml:"by_seed"`
 
 	// Loss is the probability that a frame is lost, on the link or in the
 	// node.
@@ -53,6 +57,7 @@ type Fault struct {
 const (
 	purposeLink = iota + 1
 	purposeNode
+	purposeDraw
 )
 
 // nodeFault is the loss of arriving frames at a switch.
@@ -133,6 +138,8 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 		return "", fmt.Errorf("names either a link or a node")
 	case ft.Link != "" && len(ft.Pairs) > 0:
 		return "pairs", fmt.Errorf("pairs needs node: a switch drops the packets of some pairs, a link those of all; name a switch, or remove pairs")
+	case ft.BySeed && ft.Node == "":
+		return "by_seed", fmt.Errorf("by_seed draws a switch: give node")
 	case ft.Node != "" && (ft.Down || ft.Corrupt != 0):
 		return "node", fmt.Errorf("a node loses frames; down and corrupt are for links")
 	case !ft.Down && ft.Loss == 0 && ft.Corrupt == 0:
@@ -151,6 +158,48 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// Drawn returns the fault of a run with a seed: another one than ft if that is BySeed.
+// Faults of the same node are drawn to the same one.
+func (ft *Fault) Drawn(t *topo.Topology, seed uint64) Fault {
+	drawn := *ft
+	node := t.NodeByName(ft.Node)
+	if !ft.BySeed || node == nil {
+		return drawn
+	}
+	rng := rand.New(rand.NewPCG(seed, purposeDraw))
+	var tier []string
+	for _, id := range t.Switches() {
+		if t.Nodes[id].Tier == node.Tier {
+			tier = append(tier, t.Nodes[id].Name)
+		}
+	}
+	var leaves [][]int          // hosts of each leaf
+	at := make(map[int][2]int)  // leaf and place in it, by host
+	number := make(map[int]int) // of a leaf
+	for _, id := range t.Hosts() {
+		leaf := t.Nodes[id].Ports[0].Peer
+		l, seen := number[leaf]
+		if !seen {
+			l, leaves = len(leaves), append(leaves, nil)
+			number[leaf] = l
+		}
+		at[id] = [2]int{l, len(leaves[l])}
+		leaves[l] = append(leaves[l], id)
+	}
+	drawn.Node, drawn.Pairs = tier[rng.IntN(len(tier))], nil
+	to := rng.Perm(len(leaves))
+	moved := func(n *topo.Node) string {
+		x := at[n.ID]
+		hosts := leaves[to[x[0]]]
+		return t.Nodes[hosts[x[1]%len(hosts)]].Name
+	}
+	for _, pair := range ft.Pairs {
+		src, dst := t.Pair(pair)
+		drawn.Pairs = append(drawn.Pairs, moved(src)+"-"+moved(dst))
+	}
+	return drawn
 }
 
 func (f *Fabric) addFault(ft *Fault) error {

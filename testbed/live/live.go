@@ -142,6 +142,8 @@ func possible(c *scenario.Case, o Options) error {
 		return errors.New("links of veth pairs have no faults: use --links relay")
 	case slices.ContainsFunc(c.Faults, func(ft fabric.Fault) bool { return ft.Storm != "" }):
 		return errStorm
+	case slices.ContainsFunc(c.Faults, func(ft fabric.Fault) bool { return ft.BySeed }):
+		return errors.New("by_seed draws faults in virtual time: name the switch and the pairs")
 	case !c.ForV1Model():
 		return errors.New("programs for Tofino run in virtual time only: leave the target out of the scenario")
 	case slices.ContainsFunc(c.Traffic, func(w workload.Spec) bool { return w.Collective != nil || w.Job != nil }):

@@ -56,18 +56,23 @@ func (c *Case) String() string {
 // Net returns the network.
 func (c *Case) Net() *topo.Topology { return c.net }
 
-// drawn returns the case with the network of a run with a seed: another one for each seed
-// if links are drawn by_seed.
+// drawn returns the case with the network and the faults of a run with a seed: others for
+// each seed if they are drawn by_seed.
 func (c *Case) drawn(seed uint64) (*Case, error) {
-	if c.Network == nil {
-		return c, nil
-	}
-	net, another, err := c.Network.Drawn(seed)
-	if err != nil || !another {
-		return c, err
-	}
 	of := *c
-	of.net = net
+	if c.Network != nil {
+		net, another, err := c.Network.Drawn(seed)
+		if err != nil {
+			return nil, err
+		}
+		if another {
+			of.net = net
+		}
+	}
+	of.Faults = nil
+	for i := range c.Faults {
+		of.Faults = append(of.Faults, c.Faults[i].Drawn(of.net, seed))
+	}
 	return &of, nil
 }
 
