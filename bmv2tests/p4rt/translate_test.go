@@ -146,7 +146,7 @@ var translateClauses = []clause{
 		x.translate()
 		x.must(insert(x.tenant(4, "d")))
 	}, noTranslation},
-	{"8.4.6", "numbers of another width, and others where the configuration says so", func(x *bench) {
+	{"8.4.6", "numbers of another width, and others where the configuration allows it", func(x *bench) {
 		x.translate()
 		same, other := x.entry("t_class", x.call("mark", 0x55), exact(1, 5)), x.entry("t_class", x.call("mark", 0x77), exact(1, 0x10001))
 		x.must(insert(other))

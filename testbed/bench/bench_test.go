@@ -526,7 +526,7 @@ func report(took map[job][]usage, rounds int) string {
 		if s := slices.Min(start); s > 0 {
 			began = fmt.Sprintf("%.2f s", s)
 		}
-		fmt.Fprintf(&b, "| %v | %.0f ± %.0f | %s | %d MB | %d kB |\n", j, mean, half, began, most>>20, most>>10/int64(hosts))
+		fmt.Fprintf(&b, "| %v | %.0f ± %.0f | %s | %d MiB | %d KiB |\n", j, mean, half, began, most>>20, most>>10/int64(hosts))
 	}
 	return b.String()
 }
