@@ -58,7 +58,7 @@ In the default of a parameter:
 	b.WriteString(comment(t, "../internal/manifest/setting.go", "Network", "scope"))
 	b.WriteString("\nIn `@value`, also:\n\n")
 	b.WriteString(comment(t, "../internal/manifest/setting.go", "Manifest", "scope"))
-	b.WriteString("\nIn `@value` of a table with `@entries`: `node.leaf`, `node.id`, `node.id12`, `node.mac` of the switch, and `node.paths`, the number of its equal-cost paths to the leaf with most. In all, Go's `+ - * / %`, the comparisons `< > ==` with 1 or 0 as their value, and `")
+	b.WriteString("\nIn `@value` of a table with `@entries`: `node.leaf`, `node.id`, `node.id12`, `node.mac` of the switch, and `node.paths`, the number of its equal-cost paths to the leaf with most.\nIn all, Go's `+ - * / %`, the comparisons `< > ==` with 1 or 0 as their value, and `")
 	b.WriteString(strings.Join(functions(t), "`, `") + "`.\n\n## Shared blocks\n")
 	blocks := loaded().blocks
 	for _, name := range slices.Sorted(maps.Keys(blocks)) {

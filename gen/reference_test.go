@@ -49,11 +49,11 @@ func TestReferenceOfBlocks(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Tables, registers and parameters
 
-What each part of a program brings along, as its manifest has it. Time is in the units of the profile
-(nanoseconds or microseconds), queue lengths are in bytes. The last dimension of an index varies fastest.
-Parameters are those of a link of 40 Gb/s and 2 µs, with XOFF at 256 KB; where a
-profile does not give them they follow from the links of the network they run in. ` + "`pauseless gen`" + ` writes the
-same as JSON beside each program.
+What each part of a program contains, as in its manifest.
+Time is in the units of the profile (nanoseconds or microseconds), queue lengths are in bytes.
+The last dimension of an index varies fastest.
+Parameters are those of a link of 40 Gb/s and 2 µs, with XOFF at 256 KB; those that a profile does not set follow from the links of the network.
+` + "`pauseless gen`" + ` writes the same as JSON next to each program.
 `)
 	for _, block := range slices.Sorted(maps.Keys(of)) {
 		have[block].write(&b, block, of[block].Manifest)

@@ -137,3 +137,45 @@ func TestDocumentedErrorsArePrinted(t *testing.T) {
 		t.Errorf("only %d parts of messages were compared", seen)
 	}
 }
+
+// notProse are what may have the end of a sentence within a line: code, marks, links,
+// brackets and quotations; an abbreviation does not end a sentence.
+var (
+	notProse     = regexp.MustCompile("`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)|\\([^()]*\\)|\"[^\"]*\"")
+	sentenceEnd  = regexp.MustCompile(`[\p{L}\d%*)\]][.?!](?:\*\*)? [A-Z]`)
+	abbreviation = regexp.MustCompile(`\b(?:al|vs|No|St|[A-Z])\. `)
+	lineStart    = regexp.MustCompile(`^\s*(?:- |\d+\. )?(?:\*\*[^*]+[.?!]\*\* )?`)
+)
+
+// A line of prose has one sentence, so that changes and quotations are of sentences.
+// The pages of outcomes and claims, which are generated, begin with a paragraph.
+func TestProseWrapsAtSentences(t *testing.T) {
+	seen := 0
+	walk(t, func(path string) {
+		name := filepath.ToSlash(path)
+		if filepath.Ext(path) != ".md" || name == "CHANGELOG.md" || strings.HasPrefix(name, "docs/results/") || strings.HasPrefix(name, "docs/reproduction/") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := false
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			if code || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "    ") {
+				continue
+			}
+			seen++
+			prose := abbreviation.ReplaceAllString(notProse.ReplaceAllString(lineStart.ReplaceAllString(line, ""), "x"), "x ")
+			if end := sentenceEnd.FindString(prose); end != "" {
+				t.Errorf("%s:%d: begin a line with the sentence after %q", path, i+1, end)
+			}
+		}
+	})
+	if seen < 3000 {
+		t.Errorf("only %d lines were read", seen)
+	}
+}

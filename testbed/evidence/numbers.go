@@ -200,7 +200,7 @@ func paperText(c *result.Judged) string {
 // counts writes how many numbers of each paper have which answer.
 func (n *numbers) counts(papers []string) string {
 	var b strings.Builder
-	b.WriteString("\n## Numbers of the papers\n\nOf each number that a paper gives for a figure or table we have several readings. How many numbers have which answer in their best reading, and how many in the worst that was tested; [the pages of the papers](#claims) have a line for each.\n\n| paper | numbers | reading |")
+	b.WriteString("\n## Numbers of the papers\n\nOf each number that a paper gives for a figure or table there are several readings.\nThe table counts how many numbers have which answer in their best reading, and how many in the worst that was tested; [the pages of the papers](#claims) have a line for each.\n\n| paper | numbers | reading |")
 	for _, a := range answers {
 		fmt.Fprintf(&b, " %s |", a)
 	}

@@ -196,7 +196,8 @@ The table counts claims by verdict ([rules](reference/statistics.md)):
 	fmt.Fprint(&b, `
 ## Figures and tables
 
-The numbers of claims of each experiment that hold, are not reproduced, are open, and are not tested, at the two scales. Figures that one experiment repeats have the same numbers.
+The numbers of claims of each experiment that hold, are not reproduced, are open, and are not tested, at the two scales.
+Figures that one experiment repeats have the same numbers.
 
 | paper, figure | small scale | hold | not reproduced | open | not tested | paper's scale | hold | not reproduced | open | not tested |
 |---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|
@@ -236,7 +237,7 @@ The numbers of claims of each experiment that hold, are not reproduced, are open
 	if full < run {
 		scaled = strconv.Itoa(full)
 	}
-	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them run at the papers' scale, too. The others are on the pages that their lines link.\n", len(lines), run, scaled)
+	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them run at the papers' scale, too.\nThe others are on the pages that their lines link.\n", len(lines), run, scaled)
 	if len(d.lacking) > 0 {
 		fmt.Fprintf(&b, "\n%d outcomes have claims that further runs may decide: `pauseless exp run NAME --earlier docs/results` adds them, as many as the file allows.\n", len(d.lacking))
 	}
@@ -251,10 +252,12 @@ The numbers of claims of each experiment that hold, are not reproduced, are open
 The page of a paper has its claims: %s.
 Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (of paired runs), and the verdict.
 
-- Effects are changes relative to the scheme after "than". A change of less than 0.05 %% is printed as 0.0 %%.
+- Effects are changes relative to the scheme after "than".
+  A change of less than 0.05 %% is printed as 0.0 %%.
 - "Base runs" are the PAUSE frames per run of the scheme after "than", the share of its measured flows that were paused at least once, and how many runs of both were not in a steady state.
 - "May be chance" marks differences that the procedure of Benjamini and Hochberg does not retain at a false discovery rate of 5 %% for each paper.
-- The last column has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else. "Not known" is for claims with an effect in the paper that do not hold, or hold with an effect that is smaller by more than 10 points.
+- The last column has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else.
+  "Not known" is for claims with an effect in the paper that do not hold, or hold with an effect that is smaller by more than 10 points.
 - If a verdict is open, the column says whether the interval contains the paper's effect; this is not a cause.
 
 | claims with an effect in the paper | number |

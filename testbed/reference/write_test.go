@@ -35,15 +35,15 @@ var kinds = []struct {
 }{
 	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
-	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`. [Experiments](experiment.md) and [runs on real switches](live.md) are scenarios as well.",
+	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`.\n[Experiments](experiment.md) and [runs on real switches](live.md) are scenarios as well.",
 		newScenario(), readScenario, "../exp/*.yaml", nil},
-	{"experiment", "Experiments", "An experiment is a scenario with a question: `pauseless exp run FILE.yaml`. Its `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
-		"and its `claims` get verdicts. The other keys are those of a [scenario](scenario.md); [experiments.md](../experiments.md) shows how to use them.",
+	{"experiment", "Experiments", "An experiment is a scenario with a question: `pauseless exp run FILE.yaml`.\nIts `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
+		"and its `claims` get verdicts.\nThe other keys are those of a [scenario](scenario.md); [experiments.md](../experiments.md) shows how to use them.",
 		newScenario(), readScenario, "../exp/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
-	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in. " +
-		"The other keys are those of a [scenario](scenario.md). Times, rates and delays are slowed down by one number, which is printed.",
+	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in.\n" +
+		"The other keys are those of a [scenario](scenario.md).\nTimes, rates and delays are slowed down by one number, which is printed.",
 		newScenario(), readScenario, "../../cmd/pauseless/live.yaml", []string{"name", "network", "topology", "profiles", "arms", "hosts", "bmv2", "traffic", "seeds", "sample", "watch", "until"}},
-	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`. A `p4app.json` of p4-utils and a `topology.json` of p4lang's tutorials will do instead (docs/tutorials/bmv2-mininet.md).",
+	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`.\nA `p4app.json` of p4-utils and a `topology.json` of p4lang's tutorials will do instead (docs/tutorials/bmv2-mininet.md).",
 		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, "", nil},
 }
 
@@ -219,16 +219,16 @@ func jsonOf(text, scalar string) any {
 func page(title, about, example, kind string, v value, keys []string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- Made from the comments of Go types by testbed/reference; make golden writes it anew. -->\n\n# %s\n\n%s\n\n", title, about)
-	fmt.Fprintf(&b, "`pauseless schema %s` prints the JSON Schema of these files. An editor with a YAML language server completes and checks them where the first line is\n\n", kind)
+	fmt.Fprintf(&b, "`pauseless schema %s` prints the JSON Schema of these files.\nAn editor with a YAML language server completes and checks them where the first line is\n\n", kind)
 	fmt.Fprintf(&b, "    # yaml-language-server: $schema=%s.schema.json\n\n", kind)
 	b.WriteString("An example:\n\n```yaml\n" + strings.TrimPrefix(example, "# SPDX-License-Identifier: Apache-2.0\n") + "```\n\n")
-	b.WriteString("Times have a unit (`2us`, `1.5ms`), and so have rates (`40Gbps`) and sizes (`64KB`, `9MB`; 1 KB = 1000 bytes). A key that is left out has the default.\n")
+	b.WriteString("Times have a unit (`2us`, `1.5ms`), and so have rates (`40Gbps`) and sizes (`64KB`, `9MB`; 1 KB = 1000 bytes).\nA key that is left out has the default.\n")
 	if keys != nil {
 		v.fields = slices.DeleteFunc(slices.Clone(v.fields), func(f field) bool { return !slices.Contains(keys, f.key) })
 	}
 	section(&b, "The file", v.fields, keys == nil || kind == "experiment")
 	if kind == "profile" || kind == "scenario" {
-		b.WriteString("\n## Parameters\n\nWhat `set` may give. Where a profile gives no value, it follows from the network: C is the rate of its links (`rate`, in bit/s), d their delay (`delay`, in ns).\n\n")
+		b.WriteString("\n## Parameters\n\nWhat `set` may set.\nWhere a profile sets no value, it follows from the network: C is the rate of its links (`rate`, in bit/s), d their delay (`delay`, in ns).\n\n")
 		b.WriteString("| parameter | unit | default | from – to | meaning |\n|---|---|---|---|---|\n")
 		for _, p := range gen.ParameterKeys() {
 			bounds := ""
