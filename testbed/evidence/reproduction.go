@@ -173,7 +173,7 @@ No parameter is tuned for a single figure.
 The table counts claims by verdict ([rules](reference/statistics.md)):
 
 - hold;
-- not reproduced: the interval lies on the other side of no effect, or excludes a gain of 10 %, of half of the paper's, or of one event per run;
+- not reproduced: the interval lies on the other side of no effect, or excludes [every gain that counts](reference/statistics.md#verdicts);
 - open: inconclusive;
 - not tested: the premise of the claim is absent, or the scheme did nothing (idle).
 
