@@ -172,7 +172,7 @@ Frames are not changed: they need addresses of the network's hosts.`,
 			return err
 		},
 	}
-	cmd.Flags().Float64Var(&pps, "pps", 0, "frames per second; 0 keeps the gaps of the file")
+	cmd.Flags().Float64Var(&pps, "pps", 0, "frames per second (default: the gaps of the file)")
 	cmd.Flags().Float64Var(&slow, "slow", 1, "factor by which gaps are longer than in the file")
 	cmd.Flags().IntVar(&loops, "loops", 1, "how often to send the file")
 	return cmd

@@ -98,9 +98,9 @@ prints what the links have carried.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&down, "down", false, "the link carries no frames")
-	f.Float64Var(&loss, "loss", 0, "`PROBABILITY`: probability that a frame is lost, from 0 to 1")
+	f.Float64Var(&loss, "loss", 0, "`PROBABILITY`: probability that a frame is lost, from 0 to 1 (default 0)")
 	f.StringArrayVar(&pairs, "pair", nil, "`SRC-DST`: only frames from one host to another (repeatable)")
-	f.DurationVar(&length, "for", 0, "how long it lasts; 0 is until it is replaced")
+	f.DurationVar(&length, "for", 0, "how long it lasts (default: until it is replaced)")
 	f.BoolVar(&none, "none", false, "end all faults")
 	return cmd
 }

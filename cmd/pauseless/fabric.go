@@ -106,7 +106,7 @@ proceed, or if packets are not as the scenario expects.`,
 	fl.StringVar(&f.serve, "serve", "", "`HOST:PORT`: serve P4Runtime there to controllers, each further switch at the next port; without a value at 127.0.0.1:9559")
 	fl.Lookup("serve").NoOptDefVal = "127.0.0.1:9559"
 	fl.DurationVar(&f.quiet, "quiet", virtual.DefaultQuiet, "with --serve: real time without a call after which controllers have answered")
-	fl.Float64Var(&f.pace, "pace", 0, "`SECONDS`: with --serve: virtual time that passes in a second, at most; without it, time waits for controllers")
+	fl.Float64Var(&f.pace, "pace", 0, "`SECONDS`: with --serve: virtual time that passes in a second, at most (default: time waits for controllers)")
 	threadsFlag(fl, &f.threads, "goroutines that run the network; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd

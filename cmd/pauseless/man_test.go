@@ -13,9 +13,11 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
-// Every verb has a manual page, and every verb without subcommands an example. With
+// Every verb has a manual page, and every verb without subcommands an example. A flag
+// that is a number says its default or that it is required. With
 // MANDIR the pages are written there (`make man`), with MARKDOWNDIR as Markdown
 // (`make site`).
 func TestManualPages(t *testing.T) {
@@ -55,6 +57,12 @@ func TestManualPages(t *testing.T) {
 		if c.Runnable() && c.HasParent() && c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			// Help shows a default other than zero by itself.
+			if zero := f.DefValue == "0" || f.DefValue == "0s"; zero && !strings.Contains(f.Usage, "default") && !strings.Contains(f.Usage, "required") {
+				t.Errorf("%s --%s: say what its default is, or that it is required: %s", c.CommandPath(), f.Name, f.Usage)
+			}
+		})
 	}
 	visit(root)
 }

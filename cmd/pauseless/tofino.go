@@ -120,7 +120,7 @@ folder; without it, the two programs are looked for on PATH.`,
 	f.StringVar(&prefix, "compiler", os.Getenv("P4C_TOFINO"), "`FOLDER`: where p4c is installed or built (default: $P4C_TOFINO)")
 	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write (required)")
 	f.StringVar(&topology, "topology", "", "`FILE`: topology of the network that the programs are for")
-	f.DurationVar(&rtt, "rtt", 0, "base round-trip time between two of its leaves, measured without load; 0 is the computed one")
+	f.DurationVar(&rtt, "rtt", 0, "base round-trip time between two of its leaves, measured without load (default: the computed one)")
 	return cmd
 }
 

@@ -75,7 +75,7 @@ it wrote.`,
 	f.StringArrayVar(&a.addrs, "addr", nil, "`NAME=HOST:PORT`: a switch of the topology and its BF Runtime server (repeatable)")
 	f.StringArrayVar(&a.panel, "panel", nil, "`PORT=CONNECTOR/CHANNEL`: position of a port on the front panel (repeatable)")
 	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines that run the program")
-	f.DurationVar(&a.rtt, "rtt", 0, "base round-trip time between two leaves, measured without load; 0 is that of the topology, without latencies of switches")
+	f.DurationVar(&a.rtt, "rtt", 0, "base round-trip time between two leaves, measured without load (default: that of the topology, without latencies of switches)")
 	f.BoolVar(&a.dryRun, "dry-run", false, "print what would be written, as a diff, and write nothing")
 	f.BoolVar(&a.diff, "diff", false, "print what is written, as a diff")
 	f.BoolVar(&a.tables, "tables", false, "leave ports and PFC as they are")

@@ -260,7 +260,8 @@ type PFC struct {
 	HostsOnly bool `yaml:"hosts_only"`
 	// XOFF is the ingress queue length at which the sender is paused. If Alpha is
 	// set, the threshold is dynamic instead: Alpha times the free part of the
-	// buffer.
+	// buffer. The xoff of SONiC and mlx5 is not this but the headroom
+	// (docs/reference/buffers.md).
 	XOFF  vtime.Size `yaml:"xoff"`
 	Alpha float64    `yaml:"alpha" limits:"0..64"`
 	// AlphaByRate doubles Alpha for every doubling of a port's rate over that
