@@ -91,7 +91,7 @@ const paperHead = `# %s: claims, and what came out here
 %s
 ## Claims
 
-| experiment | claim | paper | here | 95 %% interval | runs | base runs | verdict | cause |
+| experiment | claim | paper | measured | 95 %% interval | runs | base runs | verdict | cause |
 |---|---|---:|---:|---:|---:|---|---|---|
 `
 
