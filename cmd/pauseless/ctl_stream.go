@@ -39,7 +39,7 @@ controller only.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages; 0 is never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many messages (default: never)")
 	cmd.Flags().DurationVar(&timeout, "delay", 10*time.Millisecond, "how long a switch may collect messages of a digest that is not enabled yet")
 	return cmd
 }
@@ -201,7 +201,7 @@ func newCtlPacketInCmd(c *ctl) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets; 0 is never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many packets (default: never)")
 	cmd.Flags().StringVar(&file, "pcap", "", "`FILE`: write the packets to this pcap file instead")
 	cmd.MarkFlagFilename("pcap")
 	return cmd
@@ -311,7 +311,7 @@ prints those.`,
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many alerts; 0 is never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many alerts (default: never)")
 	return cmd
 }
 

@@ -56,7 +56,7 @@ register. If a switch does not answer, an error is printed, and reading continue
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between readings")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 is never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings (default: never)")
 	return cmd
 }
 

@@ -82,8 +82,8 @@ and PFC.`,
 	}
 	cmd.Flags().StringVarP(&file, "write", "w", "", "`FILE`: pcap file to write")
 	cmd.Flags().StringVar(&host, "host", "", "`NAMESPACE`: capture in the namespace of a host")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many frames; 0 is never")
-	cmd.Flags().DurationVar(&length, "for", 0, "stop after this time, as in 10s; 0 is never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many frames (default: never)")
+	cmd.Flags().DurationVar(&length, "for", 0, "stop after this time, as in 10s (default: never)")
 	cmd.MarkFlagFilename("write")
 	return cmd
 }

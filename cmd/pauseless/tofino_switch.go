@@ -265,7 +265,7 @@ or in all. A cell of two fields is written with both.`,
 		},
 	}
 	t.flags(cmd)
-	cmd.Flags().IntVar(&pipe, "pipe", 0, "write only the pipeline of this number, instead of all")
+	cmd.Flags().IntVar(&pipe, "pipe", 0, "write only the pipeline of this number (default: all)")
 	return cmd
 }
 
@@ -464,7 +464,7 @@ a register. If a switch does not answer, watch prints an error and continues.`,
 	}
 	t.registerFlags(cmd)
 	cmd.Flags().DurationVar(&every, "every", time.Second, "time between readings")
-	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings; 0 is never")
+	cmd.Flags().IntVar(&times, "times", 0, "stop after this many readings (default: never)")
 	cmd.Flags().BoolVar(&ports, "ports", false, "read the counters of ports instead of registers")
 	return cmd
 }
