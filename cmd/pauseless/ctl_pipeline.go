@@ -63,7 +63,7 @@ func (c *ctl) pushCmd(verb, short string, push func(*controlplane.Session, conte
 	}
 	cmd.Flags().StringVar(&info, "p4info", "", "`FILE`: P4Info, text or binary (required)")
 	cmd.Flags().StringVar(&config, "config", "", "`FILE`: device configuration, for instance BMv2 JSON (required)")
-	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER`: identifies the program; 0 is a hash of it")
+	cmd.Flags().Uint64Var(&cookie, "cookie", 0, "`NUMBER`: identifies the program (default: a hash of it)")
 	cmd.MarkFlagFilename("p4info")
 	cmd.MarkFlagFilename("config")
 	return cmd
