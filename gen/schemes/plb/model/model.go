@@ -298,7 +298,7 @@ func meetPause(s *model.Switch, p *model.Packet) {
 	tpd := TPD(*s.Cell("egress_qlen", i), model.Ratio{Num: cost["byte_time"], Den: 1024}) // line 3
 	sojourn := Sojourn{s.Cell("sojourn", 0)}                                              // "maintained at each switch"
 	switch {
-	case sojourn.Waits(h["tolerable"], tpd): // line 5
+	case s.Is("no_kick_out") || sojourn.Waits(h["tolerable"], tpd): // line 5
 		s.Note("wait")
 		p.Keep["waits"], p.Keep["waits_from"] = 1, p.Now // line 6
 	case source:
