@@ -280,6 +280,12 @@ type pair struct {
 	number int32
 }
 
+// queue is the state of a queue pair before its next message.
+type queue struct {
+	numbers [2]uint32 // at the sender and the receiver; zero: no message yet
+	psn     uint32    // of the next packet
+}
+
 // AddFlows adds flows, which must not start before Now. If one is invalid,
 // those before it have been added.
 func (f *Fabric) AddFlows(flows []Flow) error {
@@ -288,15 +294,18 @@ func (f *Fabric) AddFlows(flows []Flow) error {
 		return err
 	}
 	f.flows = slices.Grow(f.flows, len(flows))
-	next := make(map[pair]uint32) // sequence number of the next packet
+	queues := make(map[pair]queue)
 	for i := range flows {
-		var psn uint32
-		if fl := &flows[i]; fl.Pair > 0 {
-			psn = next[pair{fl.Plan, fl.Pair}]
-			next[pair{fl.Plan, fl.Pair}] = (psn + uint32(f.hostCfg.Packets(fl.Size))) & 0xffffff
+		var q queue
+		fl := &flows[i]
+		if fl.Pair > 0 {
+			q = queues[pair{fl.Plan, fl.Pair}]
 		}
-		if err := f.addFlow(flows[i], psn); err != nil {
+		if err := f.addFlow(*fl, &q); err != nil {
 			return fmt.Errorf("flow %d: %w", i+1, err)
+		}
+		if fl.Pair > 0 {
+			queues[pair{fl.Plan, fl.Pair}] = q
 		}
 	}
 	for _, p := range plans {
@@ -309,8 +318,8 @@ func (f *Fabric) AddFlows(flows []Flow) error {
 // flow does not have its own.
 func DefaultPort(i int) uint16 { return 0xc000 | uint16(i)&0x3fff }
 
-// addFlow adds a flow whose first packet has a sequence number.
-func (f *Fabric) addFlow(fl Flow, psn uint32) error {
+// addFlow adds a flow to a queue pair.
+func (f *Fabric) addFlow(fl Flow, q *queue) error {
 	if fl.Back == [2]int{} {
 		fl.Back = [2]int{fl.Dst, fl.Src}
 	}
@@ -337,15 +346,19 @@ func (f *Fabric) addFlow(fl Flow, psn uint32) error {
 		est.BaseRTT = f.baseRTT
 	}
 	rf := roce.Flow{
-		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), PSN: psn, Coflow: uint16(fl.Coflow),
+		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), PSN: q.psn, QP: q.numbers, Coflow: uint16(fl.Coflow),
 		BaseRTT: est.BaseRTT, Path: est.Rate, Leaf: f.topo.Nodes[fl.Dst].Leaf, Paths: est.Paths,
 		Data: [2]int{f.ports[fl.Src], f.ports[fl.Dst]}, Ack: [2]int{f.ports[fl.Back[1]], f.ports[fl.Back[0]]},
 		Held: fl.Plan != nil, Number: number(len(f.flows)),
+	}
+	if q.numbers == [2]uint32{} && f.hostCfg.Transport != roce.UET {
+		q.numbers = [2]uint32{f.hosts[src].NextSender(), f.hosts[dst].NextReceiver()}
 	}
 	out, in, err := roce.Connect(f.hosts[src], f.hosts[dst], rf)
 	if err != nil {
 		return err
 	}
+	q.psn = (q.psn + uint32(f.hostCfg.Packets(fl.Size))) & 0xffffff
 	f.flows = append(f.flows, flow{fl, out, in, est.FCT})
 	return nil
 }

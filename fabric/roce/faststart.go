@@ -76,23 +76,24 @@ type remote struct {
 	qp uint32
 }
 
-// register enters a flow under its receiver if switches may send messages about it,
-// and prepares it for PB-FS if it is long enough.
+// register enters the first flow of a queue pair under its receiver if switches may send
+// messages about it, and prepares each for PB-FS if it is long enough.
 func (h *Host) register(s *sender, to Address, qp uint32) {
 	p := &h.cfg.PBFS
 	tau := p.Tau
 	if tau == 0 {
 		tau = p.RTT / 2
 	}
-	fresh := p.On && s.size >= h.rate.Bytes(tau)
-	if !fresh && !h.kit.Switches {
+	if !p.On && !h.kit.Switches {
 		return
 	}
 	if h.byRemote == nil {
 		h.byRemote = make(map[remote]*sender)
 	}
-	h.byRemote[remote{to.IP, qp}] = s
-	if fresh {
+	if r := (remote{to.IP, qp}); h.byRemote[r] == nil {
+		h.byRemote[r] = s
+	}
+	if p.On && s.size >= h.rate.Bytes(tau) {
 		s.pbfs = &fastStart{PBFS: p, s: s, answers: make(map[uint16]float64)}
 	}
 }
@@ -126,6 +127,7 @@ func (h *Host) postcard(ip packet.IPv4, p packet.Postcard) {
 		return
 	}
 	h.Stats.Postcards++
+	s = h.current(s)
 	fs := s.pbfs
 	if fs == nil || fs.over || s.ctl == nil {
 		return

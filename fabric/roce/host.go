@@ -30,7 +30,10 @@ type Flow struct {
 	// PSN is the packet sequence number of the first packet, of 24 bits. The messages of a
 	// queue pair are numbered on, from one to the next (InfiniBand Architecture, volume 1,
 	// 9.7.2). Transport uec numbers each from 0.
-	PSN     uint32
+	PSN uint32
+	// QP has the numbers at the sender and the receiver of a queue pair whose next message
+	// the flow is; zero: of one of its own. Transport uec has one for each message.
+	QP      [2]uint32
 	BaseRTT vtime.Time // round trip of a full packet through the empty network
 	// Path is the rate of the slowest link on the path, for windows.
 	Path   vtime.Rate
@@ -59,8 +62,9 @@ type Host struct {
 
 	nic       nic
 	more      []*nic    // of the ports from 2 on
-	senders   []*sender // by number of the queue pair
+	senders   []*sender // in the order of Send, from number FirstQP on
 	receivers []*receiver
+	out, in   turns     // their places in queue pairs
 	starts    []*sender // not started, in order of time
 	startSet  vtime.Time
 	ack       cc.Ack
@@ -124,6 +128,9 @@ func (h *Host) has(ip netip.Addr) bool {
 // Connect makes src send a flow to dst. It returns both ends for observation.
 func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
 	sender, receiver := src.NextSender(), dst.NextReceiver()
+	if f.QP != [2]uint32{} {
+		sender, receiver = f.QP[0], f.QP[1]
+	}
 	out, err := src.Send(f, dst.port(f.Data[1]).self, receiver)
 	if err != nil {
 		return nil, nil, err
@@ -132,7 +139,8 @@ func Connect(src, dst *Host, f Flow) (*Outgoing, *Incoming, error) {
 }
 
 // NextSender and NextReceiver return the numbers of the next sending and
-// receiving queue pairs. Both count from FirstQP.
+// receiving queue pairs. Both count messages from FirstQP: the number of a queue pair is
+// that of its first one.
 func (h *Host) NextSender() uint32   { return FirstQP + uint32(len(h.senders)) }
 func (h *Host) NextReceiver() uint32 { return FirstQP + uint32(len(h.receivers)) }
 
@@ -163,8 +171,14 @@ func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
 		return nil, fmt.Errorf("start %v: it is %v already", f.Start, h.net.Now())
 	}
 	s := newSender(h, to, &f, h.NextSender(), receiver)
+	first := s.index()
+	if f.QP[0] != 0 {
+		first = f.QP[0] - FirstQP
+		h.senders[first].many = true
+	}
 	h.register(s, to, receiver)
 	h.senders = append(h.senders, s)
+	h.out.add(f.PSN, s.total, first)
 	if !f.Held {
 		h.addStart(s)
 	}
@@ -175,7 +189,13 @@ func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {
 // peer, which Send has accepted.
 func (h *Host) Expect(f Flow, from Address, sender uint32) *Incoming {
 	r := newReceiver(h, from, &f, sender)
+	first := uint32(len(h.receivers))
+	if f.QP[1] != 0 {
+		first = f.QP[1] - FirstQP
+		h.receivers[first].many = true
+	}
 	h.receivers = append(h.receivers, r)
+	h.in.add(f.PSN, r.total, first)
 	return (*Incoming)(r)
 }
 
@@ -303,7 +323,11 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 			h.Stats.Misdelivered++
 			return
 		}
-		h.receivers[qp].data(now, f, ip, telemetry, bth)
+		r := h.receivers[qp]
+		if r.many {
+			r = h.receivers[h.in.find(qp, bth.PSN())]
+		}
+		r.data(now, f, ip, telemetry, bth)
 	case packet.OpAcknowledge:
 		aeth := packet.AsAETH(bth.Payload())
 		switch {
@@ -312,7 +336,11 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 		case qp >= uint32(len(h.senders)):
 			h.Stats.Misdelivered++
 		default:
-			h.senders[qp].acked(now, bth, aeth)
+			s := h.senders[qp]
+			if s.many {
+				s = h.senders[h.out.find(qp, h.answered(bth, aeth))]
+			}
+			s.acked(now, bth, aeth)
 		}
 	case packet.OpCongestionNotific:
 		cnp := packet.AsCNP(bth)
@@ -321,14 +349,14 @@ func (h *Host) transport(now vtime.Time, f *packet.Frame, ip packet.IPv4, teleme
 			h.Stats.Unknown++
 		case h.kit.Switches:
 			if s := h.byRemote[remote{ip.Src(), bth.DestQP()}]; s != nil {
-				s.notified(now, ip, cnp)
+				h.current(s).notified(now, ip, cnp)
 			} else {
 				h.Stats.Misdelivered++
 			}
 		case qp >= uint32(len(h.senders)):
 			h.Stats.Misdelivered++
 		default:
-			h.senders[qp].notified(now, ip, cnp)
+			h.current(h.senders[qp]).notified(now, ip, cnp)
 		}
 	case opProbe, opEcho:
 		if h.cfg.Hermes.On {

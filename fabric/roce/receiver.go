@@ -18,6 +18,7 @@ type receiver struct {
 	expected int64 // next packet in order
 	total    int64
 	psn      uint32 // of packet 0
+	many     bool   // the queue pair has further messages
 	class    uint8  // of acknowledgements
 	cnpClass uint8
 	task     int32 // list of tasks that wait for the flow, from 1; zero: none

@@ -20,7 +20,8 @@ type sender struct {
 	start vtime.Time
 	size  int64
 	class uint8
-	qp    uint32 // number among the host's senders
+	qp    uint32 // number among the host's senders; that of the first message in frames
+	many  bool   // the queue pair has further messages
 	psn   uint32 // of packet 0
 
 	una   int64 // first unacknowledged packet

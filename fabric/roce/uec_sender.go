@@ -189,7 +189,7 @@ func (u *uecSender) nextFrame(now vtime.Time) *packet.Frame {
 	ask := again || s.next == s.total || s.h.kit.Credit && u.credit <= 0 ||
 		s.Window > 0 && u.inFlight+size >= s.Window || s.next-s.una >= int64(s.h.cfg.UEC.Bitmap)
 	var h [packet.UETRequestLen]byte
-	packet.UET(h[:]).SetRequest(uint32(n), uint16(FirstQP+s.qp0()), u.peer, again, ask, u.target())
+	packet.UET(h[:]).SetRequest(uint32(n), uint16(FirstQP+s.index()), u.peer, again, ask, u.target())
 	f.Data = append(f.Data, h[:]...)
 	payload := s.payload(n)
 	if payload != s.MTU {
@@ -206,8 +206,8 @@ func (u *uecSender) nextFrame(now vtime.Time) *packet.Frame {
 	return f
 }
 
-// qp0 is the index of the sender among those of its host.
-func (s *sender) qp0() uint32 { return s.qp - FirstQP }
+// index is that of the sender among those of its host.
+func (s *sender) index() uint32 { return s.qp - FirstQP }
 
 // remember appends a packet to those in the order of sending.
 func (u *uecSender) remember(n int64) {
@@ -280,7 +280,7 @@ func (u *uecSender) beg(now vtime.Time) {
 	setUETLen(f.Data, packet.UETNackLen)
 	setPort(f.Data, u.port+u.paths.next()*portStep)
 	var h [packet.UETNackLen]byte
-	packet.UET(h[:]).SetControl(packet.UETCreditWanted, uint16(FirstQP+s.qp0()), u.peer, u.target())
+	packet.UET(h[:]).SetControl(packet.UETCreditWanted, uint16(FirstQP+s.index()), u.peer, u.target())
 	f.Data = append(f.Data, h[:]...)
 	s.nic.send(now, s.h.cfg.controlClass(), f)
 }

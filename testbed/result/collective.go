@@ -194,45 +194,84 @@ func exposed(p *fabric.PlanResult) float64 {
 	return sum / float64(ranks)
 }
 
-// training sets the metrics of collectives and jobs.
+// tally has the numbers of jobs, from which their metrics are made.
+type tally struct{ times, late, exposed, slow, bus, byJob []float64 }
+
+func (t *tally) add(all []Collective, j *Job) {
+	var own []float64
+	for i := range all {
+		c := &all[i]
+		t.times, t.late = append(t.times, c.Times...), append(t.late, c.Late...)
+		if len(c.Times) > 0 {
+			own = append(own, c.BusBW)
+		}
+	}
+	t.bus = append(t.bus, own...)
+	if len(own) > 0 {
+		t.byJob = append(t.byJob, Mean(own))
+	}
+	t.exposed = append(t.exposed, j.ExposedUS)
+	if j.DoneUS > 0 && j.IdleUS > 0 {
+		t.slow = append(t.slow, j.DoneUS/j.IdleUS)
+	}
+}
+
+// measure sets the metrics with a selector.
+func (t *tally) measure(v map[string]float64, selector string) {
+	set := func(name string, x []float64) {
+		if len(x) > 0 {
+			v[name+selector] = Mean(x)
+		}
+	}
+	set("avg_collective_us", t.times)
+	if len(t.times) > 0 {
+		v["p99_collective_us"+selector], v["max_collective_us"+selector] = Quantile(t.times, 0.99), Quantile(t.times, 1)
+	}
+	set("busbw", t.bus)
+	set("exposed_us", t.exposed)
+	set("rank_spread_us", t.late)
+	set("job_slowdown", t.slow)
+	if jain, ok := Jain(t.byJob); ok && len(t.byJob) > 1 {
+		v["jain_jobs"+selector] = jain
+	}
+}
+
+// training sets the metrics of collectives and jobs: of the measured ones, and of those of
+// each part if there are several.
 func (m *meter) training() {
-	var times, late, exposed, slow []float64
-	byJob := make([]float64, 0, len(m.o.Results.Plans))
-	var bus []float64
-	for i := range m.o.Results.Plans {
-		p := &m.o.Results.Plans[i]
-		var own []float64
-		for _, c := range collectives(p) {
-			times, late = append(times, c.Times...), append(late, c.Late...)
-			if len(c.Times) > 0 {
-				own = append(own, c.BusBW)
-			}
+	r := m.o.Results
+	var measured tally
+	parts := make([]tally, m.o.Parts)
+	for i := range r.Plans {
+		p := &r.Plans[i]
+		all, j := collectives(p), jobOf(p)
+		if measures(m.o.Measured, p, r) {
+			measured.add(all, &j)
 		}
-		bus = append(bus, own...)
-		if len(own) > 0 {
-			byJob = append(byJob, Mean(own))
-		}
-		j := jobOf(p)
-		exposed = append(exposed, j.ExposedUS)
-		if j.DoneUS > 0 && j.IdleUS > 0 {
-			slow = append(slow, j.DoneUS/j.IdleUS)
+		if k := partOf(p, r); k >= 1 && k <= m.o.Parts {
+			parts[k-1].add(all, &j)
 		}
 	}
-	set := func(name string, v []float64) {
-		if len(v) > 0 {
-			m.v[name] = Mean(v)
+	measured.measure(m.v, "")
+	if m.o.Parts > 1 {
+		for i := range parts {
+			parts[i].measure(m.v, fmt.Sprintf(".part%d", i+1))
 		}
 	}
-	if len(times) > 0 {
-		m.v["avg_collective_us"], m.v["p99_collective_us"], m.v["max_collective_us"] = Mean(times), Quantile(times, 0.99), Quantile(times, 1)
+}
+
+// measures reports whether a job is measured: some of its flows are. Without a function all
+// are.
+func measures(measured func(*fabric.FlowResult) bool, p *fabric.PlanResult, r *fabric.Results) bool {
+	return measured == nil || slices.ContainsFunc(p.Steps, func(s fabric.StepResult) bool { return s.Flow >= 0 && measured(&r.Flows[s.Flow]) })
+}
+
+// partOf returns the part of traffic that a job belongs to; 0: none.
+func partOf(p *fabric.PlanResult, r *fabric.Results) int {
+	if k := slices.IndexFunc(p.Steps, func(s fabric.StepResult) bool { return s.Flow >= 0 }); k >= 0 {
+		return r.Flows[p.Steps[k].Flow].Group
 	}
-	set("busbw", bus)
-	set("exposed_us", exposed)
-	set("rank_spread_us", late)
-	set("job_slowdown", slow)
-	if jain, ok := Jain(byJob); ok && len(byJob) > 1 {
-		m.v["jain_jobs"] = jain
-	}
+	return 0
 }
 
 // ncclTable prints the collectives of runs as nccl-tests does, with the label of a run

@@ -194,8 +194,8 @@ type Register struct {
 	Values []uint64 `json:"values"`
 }
 
-// Collect makes a Run of the fabric's results, without lines and registers. Flows
-// and their summary are those of measured flows, or of all flows if measured is nil.
+// Collect makes a Run of the fabric's results, without lines and registers. Flows,
+// their summary and jobs are the measured ones, or all of them if measured is nil.
 func Collect(t *topo.Topology, r *fabric.Results, hops uint64, measured func(*fabric.FlowResult) bool) *Run {
 	run := &Run{Raw: r, Network: NewNetwork(t), Summary: Summary{
 		EndUS: r.End.Microseconds(), DegreeP99: r.Degree.Quantile(0.99),
@@ -258,6 +258,9 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, measured func(*fa
 	}
 	run.Pauses = Pauses(t, r)
 	for i := range r.Plans {
+		if !measures(measured, &r.Plans[i], r) {
+			continue
+		}
 		run.Collectives = append(run.Collectives, collectives(&r.Plans[i])...)
 		j := jobOf(&r.Plans[i])
 		j.Lines, j.Last = rankLines(t, &r.Plans[i], r), lastOf(t, &r.Plans[i], r, run.Pauses)

@@ -143,6 +143,37 @@ faults:
 	}
 }
 
+// Metrics, tables and jobs are of the parts that judge names; a selector measures any part.
+func TestOnlyJudgedJobsCount(t *testing.T) {
+	text := `
+name: judged
+network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 100Gbps, delay: 1us}}
+profile: rps
+hosts: {mtu: 4096, recovery: out-of-order, cc: {algorithm: none}}
+traffic:
+- collective: {kind: all_reduce, size: 400KB, on: h1..h4}
+- collective: {kind: all_to_all, size: 800KB, on: h5..h8, iterations: 2}
+`
+	all, second := collectiveRuns(t, text, 1)[0], collectiveRuns(t, text+"judge: [2]\n", 1)[0]
+	if len(all.Collectives) != 2 || len(all.Jobs) != 2 || len(second.Collectives) != 1 || len(second.Jobs) != 1 || second.Collectives[0].Kind != "all_to_all" {
+		t.Fatalf("%d and %d collectives, %d and %d jobs", len(all.Collectives), len(second.Collectives), len(all.Jobs), len(second.Jobs))
+	}
+	for _, name := range []string{"busbw", "avg_collective_us", "p99_collective_us", "max_collective_us", "exposed_us", "rank_spread_us", "job_slowdown"} {
+		if v, want := second.Metrics[name], all.Metrics[name+".part2"]; v != want || v <= 0 || v == all.Metrics[name] {
+			t.Errorf("%s is %g, of part 2 %g, of both %g", name, v, want, all.Metrics[name])
+		}
+	}
+	for part, c := range all.Collectives {
+		name := []string{"busbw.part1", "busbw.part2"}[part]
+		if second.Metrics[name] != c.BusBW {
+			t.Errorf("%s is %g, want %g", name, second.Metrics[name], c.BusBW)
+		}
+	}
+	if _, ok := second.Metrics["jain_jobs"]; ok || all.Metrics["jain_jobs"] <= 0 {
+		t.Errorf("Jain's index of one job is given, or that of two is not: %v", all.Metrics["jain_jobs"])
+	}
+}
+
 // A job whose file has a circle is refused with the circle.
 func TestCircleInAJobIsRefused(t *testing.T) {
 	text := "num_ranks 2\nrank 0 {\na: recv 10b from 1 tag 0\nb: send 10b to 1 tag 0\nb requires a\n}\nrank 1 {\na: recv 10b from 0 tag 0\nb: send 10b to 0 tag 0\nb requires a\n}\n"
