@@ -53,7 +53,7 @@ func defaultHosts() roce.Config {
 
 func plainSwitch(net *topo.Topology) func(*topo.Node, fabric.Network) (fabric.Node, error) {
 	return func(n *topo.Node, w fabric.Network) (fabric.Node, error) {
-		return fabrictest.New(net, n, w, fabrictest.Config{Overhead: 24, Buffer: 64e6, XOFF: 1e6, Resume: 2e3, Headroom: 3, Seed: 1}), nil
+		return fabrictest.New(net, n, w, fabrictest.Config{Overhead: 24, Buffer: 512e6, XOFF: 30e6, Resume: 2e3, Headroom: 3, Seed: 1}), nil
 	}
 }
 
@@ -70,128 +70,6 @@ func took(p *fabric.PlanResult, op int32) vtime.Time {
 		}
 	}
 	return end - begin
-}
-
-// alphaBeta is the cost of messages at 100 Gb/s through one switch.
-type alphaBeta struct{}
-
-// tx is the time of a message on a link: whole packets and a shorter last one.
-func (alphaBeta) tx(bytes float64) float64 {
-	packets := math.Ceil(bytes / 4096)
-	return (bytes + packets*(roce.DataOverhead+24)) * 8 / 100e9
-}
-
-// hop is the latency that a message adds to its time on a link: both links' delay, and
-// the last packet is stored and forwarded once.
-func (alphaBeta) hop(bytes float64) float64 {
-	last := math.Min(bytes, 4096)
-	return 2e-6 + (last+roce.DataOverhead+24)*8/100e9
-}
-
-func (m alphaBeta) message(bytes float64) float64 { return m.tx(bytes) + m.hop(bytes) }
-
-// Closed forms of every operation on an idle network of one switch agree within 1 %,
-// for powers of two and other numbers of ranks, whole blocks and chunks.
-func TestCollectivesTakeTheTimeOfTheirClosedForms(t *testing.T) {
-	var m alphaBeta
-	for _, n := range []int{2, 4, 6, 8} {
-		net := plain(t, n)
-		N := float64(n)
-		for _, chunks := range []int{1, 4} {
-			const size = 4 << 20
-			block := math.Floor(size / N)
-			chunk := math.Ceil(block / float64(chunks))
-			ring := func(steps float64) float64 {
-				// Steps of whole blocks follow one another. In chunks, the block's steps
-				// overlap: a rank sends without a gap, unless a chunk takes longer around
-				// its hop than the rest of the block takes on the link.
-				if chunks == 1 {
-					return steps * m.message(block)
-				}
-				period := math.Max(float64(chunks)*m.tx(chunk), m.message(chunk))
-				return (steps-1)*period + float64(chunks-1)*m.tx(chunk) + m.message(chunk)
-			}
-			log := math.Ceil(math.Log2(N))
-			halving := func() (sum float64) {
-				for k := 1.0; k <= math.Floor(math.Log2(N)); k++ {
-					sum += 2 * m.message(size/math.Pow(2, k))
-				}
-				if math.Log2(N) != log {
-					sum += 2*m.message(size) + m.message(1)
-				}
-				return sum
-			}
-			for _, c := range []struct {
-				spec Collective
-				want float64
-			}{
-				{Collective{Kind: AllReduce}, ring(2 * (N - 1))},
-				{Collective{Kind: AllGather}, ring(N - 1)},
-				{Collective{Kind: ReduceScatter}, ring(N - 1)},
-				{Collective{Kind: AllReduce, Algorithm: HalvingDoubling}, halving()},
-				{Collective{Kind: SendRecv}, m.message(size)},
-				{Collective{Kind: AllGather, Algorithm: HalvingDoubling}, halving() / 2},
-				{Collective{Kind: ReduceScatter, Algorithm: HalvingDoubling}, halving() / 2},
-				// All messages at once share a rank's link.
-				{Collective{Kind: AllToAll}, (N-1)*m.tx(block) + m.hop(block)},
-				// The root's chunks follow one another; the last one passes n-1 hops.
-				{Collective{Kind: Broadcast, Chunk: 64 << 10}, 64*m.tx(64<<10) + (N-2)*m.message(64<<10) + m.hop(64<<10)},
-				{Collective{Kind: AllToAll, Parallel: 1}, 0},
-			} {
-				c.spec.Size = Sizes{size, size}
-				switch {
-				case c.spec.Algorithm == HalvingDoubling && c.spec.Kind != AllReduce && n&(n-1) != 0:
-					continue // they need a power of two
-				case c.spec.Kind == AllToAll && c.spec.Parallel == 0:
-					if chunks > 1 {
-						continue
-					}
-				case c.spec.Kind == AllToAll:
-					// One message at a time, each acknowledged before the next.
-					if chunks > 1 {
-						continue
-					}
-					ack := 2*1e-6 + 2*float64(roce.AckLen+24)*8/100e9
-					c.want = (N-1)*m.message(block) + (N-2)*ack
-				case chunks > 1 && c.spec.Kind != Broadcast && c.spec.Algorithm != HalvingDoubling && c.spec.Kind != SendRecv:
-					c.spec.Chunk = vtime.Size(chunk)
-				case chunks > 1:
-					continue
-				}
-				flows, err := Generate([]Spec{{Collective: &c.spec}}, net, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := took(&simulate(t, net, flows).Plans[0], 0).Seconds()
-				if off := got/c.want - 1; math.Abs(off) > 0.01 {
-					t.Errorf("%s %s, %d ranks, %d chunks a block: %.3f us, closed form %.3f us: %+.2f %%", c.spec.Kind, c.spec.Algorithm, n, chunks, got*1e6, c.want*1e6, 100*off)
-				}
-			}
-		}
-	}
-}
-
-// Both directions of a bidirectional ring share a rank's link. A step takes two half
-// blocks and a hop while the directions keep pace; as packets of the two alternate, one
-// gets ahead, and the hop of one is hidden behind the data of the other.
-func TestBidirectionalRingIsBetweenItsBounds(t *testing.T) {
-	var m alphaBeta
-	const size = 4 << 20
-	for _, n := range []int{3, 4, 6, 8} {
-		half := math.Floor(size / float64(n) / 2)
-		for kind, steps := range map[CollectiveKind]float64{AllReduce: 2 * float64(n-1), AllGather: float64(n - 1)} {
-			net := plain(t, n)
-			flows, err := Generate([]Spec{{Collective: &Collective{Kind: kind, Algorithm: Bidirectional, Size: Sizes{size, size}}}}, net, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := took(&simulate(t, net, flows).Plans[0], 0).Seconds()
-			least, most := steps*2*m.tx(half)+m.hop(half), steps*(2*m.tx(half)+m.hop(half))
-			if got < 0.99*least || got > 1.01*most {
-				t.Errorf("%s of %d ranks takes %.1f us, want from %.1f to %.1f", kind, n, got*1e6, least*1e6, most*1e6)
-			}
-		}
-	}
 }
 
 // No operation gets a bus bandwidth above the rate of a link, and pipelined trees get
@@ -442,6 +320,8 @@ func TestWrongCollectives(t *testing.T) {
 		{Collective{Kind: AllReduce, Size: mb, Chunk: 1}, "messages, more than"},
 		{Collective{Kind: AllReduce, Size: mb, On: "h1", PerHost: 4}, "all ranks are on h1"},
 		{Collective{Kind: AllReduce, Size: mb, PerHost: 2, Place: Rail, Hierarchical: true}, "hierarchical needs place packed or random"},
+		{Collective{Kind: AllReduce, Size: mb, PerHost: 2, Algorithm: Tree, Hierarchical: true}, "hierarchical uses ring or halving_doubling between hosts, not tree"},
+		{Collective{Kind: AllReduce, Size: mb, PerHost: 2, Algorithm: Bidirectional, Hierarchical: true}, "not bidirectional"},
 		{Collective{Kind: Broadcast, Size: mb, Root: 6}, "root is 6"},
 		{Collective{Kind: AllReduce, Size: mb, Slow: []int{1}}, "slow_by is missing"},
 		{Collective{Kind: AllReduce, Size: mb, Skew: 1}, "neither skew nor parallel"},
