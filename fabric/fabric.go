@@ -79,6 +79,7 @@ type Fabric struct {
 	flows    []flow
 	estimate *Estimator
 	progress func(Progress)
+	expected uint64       // hops of all flows
 	coflows  *coordinator // nil: flows send when they start
 	plans    []*plan
 	ends     int // steps of plans that end an operation at a rank
@@ -87,15 +88,19 @@ type Fabric struct {
 // flow is a Flow with both its ends.
 type flow struct {
 	Flow
-	out   *roce.Outgoing
-	in    *roce.Incoming
-	ideal vtime.Time
+	out *roce.Outgoing
+	in  *roce.Incoming
+	// In an idle network, until the last acknowledgement and the last byte.
+	ideal, arrival vtime.Time
 }
 
 // Progress is the progress of a run.
 type Progress struct {
-	Now       vtime.Time
-	Hops      uint64 // frames that reached a switch
+	Now  vtime.Time
+	Hops uint64 // frames that reached a switch
+	// Expected is the number of Hops of the added flows: of their packets and
+	// acknowledgements, without loss and PFC.
+	Expected  uint64
 	Events    uint64 // handled by the engine
 	Flows     int    // added so far
 	FlowsDone int
@@ -359,7 +364,9 @@ func (f *Fabric) addFlow(fl Flow, q *queue) error {
 		return err
 	}
 	q.psn = (q.psn + uint32(f.hostCfg.Packets(fl.Size))) & 0xffffff
-	f.flows = append(f.flows, flow{fl, out, in, est.FCT})
+	packets := f.hostCfg.Packets(fl.Size)
+	f.expected += uint64(est.Switches) * uint64(packets+f.hostCfg.Acks(packets))
+	f.flows = append(f.flows, flow{fl, out, in, est.FCT, est.Arrival})
 	return nil
 }
 
@@ -424,7 +431,7 @@ func (f *Fabric) flowsDone() int {
 
 // Progress returns the progress of the run.
 func (f *Fabric) Progress() Progress {
-	p := Progress{Now: f.engine.now, Flows: len(f.flows), FlowsDone: f.flowsDone(), Ends: f.ends}
+	p := Progress{Now: f.engine.now, Expected: f.expected, Flows: len(f.flows), FlowsDone: f.flowsDone(), Ends: f.ends}
 	for _, plan := range f.plans {
 		p.Ops += len(plan.Ops)
 	}

@@ -123,6 +123,28 @@ func TestLoneFlowTakesItsIdealTime(t *testing.T) {
 	}
 }
 
+// Without loss and PFC the hops of a run are those that were expected when the flows were
+// added: of data and acknowledgements, through one switch and through two.
+func TestHopsAreAsExpected(t *testing.T) {
+	for _, transport := range []roce.Transport{"", roce.UET} {
+		b := newBed(t, "dumbbell: {left: 2, right: 2, rate: 40Gbps, delay: 1us}", hosts(func(c *roce.Config) {
+			c.AckEvery, c.Transport = 4, transport
+			if transport == roce.UET {
+				c.CC.Algorithm, c.MTU, c.UEC.AckBytes = "nscc", 1000, 4000
+			}
+		}))
+		b.add(b.flow("h1", "h2", 10_001, 0), b.flow("h1", "h3", 100_000, vtime.Millisecond))
+		want := b.Progress().Expected
+		b.finish()
+		switch got := b.Progress().Hops; {
+		case transport == "" && (got != want || got != 11+3+2*(100+25)):
+			t.Errorf("%d hops, expected were %d", got, want)
+		case float64(got) < 0.9*float64(want) || float64(got) > 1.1*float64(want):
+			t.Errorf("%s: %d hops, expected were %d", transport, got, want)
+		}
+	}
+}
+
 func TestIdealTimeByHand(t *testing.T) {
 	// Two packets of 1058+24 bytes follow one another at 40 Gb/s over three
 	// links; the acknowledgement has 62+24 bytes.

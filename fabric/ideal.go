@@ -33,8 +33,11 @@ func NewEstimator(t *topo.Topology, hosts *roce.Config) (*Estimator, error) {
 // Estimate is the estimate for a flow in an otherwise empty network.
 type Estimate struct {
 	FCT     vtime.Time // until the last acknowledgement is received
+	Arrival vtime.Time // until the last byte is received
 	BaseRTT vtime.Time // of one full packet
 	Rate    vtime.Rate // of the slowest link on the path
+	// Switches is the number of switches on the path.
+	Switches int
 	// Paths is the number of next hops at the source's leaf and at the next switch;
 	// zero on the way down.
 	Paths [2]int
@@ -46,8 +49,9 @@ func (e *Estimator) Flow(fl *Flow) (Estimate, bool) {
 	if path == nil {
 		return Estimate{}, false
 	}
-	est := Estimate{Paths: e.choices(path, fl)}
+	est := Estimate{Paths: e.choices(path, fl), Switches: len(path) - 1}
 	l := e.lone(path, fl, est.Paths)
+	_, est.Arrival = l.arrival(fl.Size)
 	est.FCT, est.BaseRTT, est.Rate = l.time(fl.Size), l.time(l.mtu), l.rate
 	return est, true
 }

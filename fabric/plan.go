@@ -17,7 +17,9 @@ import (
 type Plan struct {
 	Name  string // of the job
 	Hosts []int  // by rank: nodes of the topology, any adapter of a host
-	Ops   []Op   // what the steps belong to, for the caller
+	// Where, if set, names where a step comes from, for errors: "line 7".
+	Where func(step int) string
+	Ops   []Op // what the steps belong to, for the caller
 	Steps []Step
 }
 
@@ -108,9 +110,36 @@ type plan struct {
 	flows []int32 // by step: its flow, or -1
 }
 
+// CheckPlans returns an error if a plan of the flows is invalid for the network: if it
+// waits in a circle, for example.
+func CheckPlans(t *topo.Topology, flows []Flow) error {
+	_, err := plansOf(t, flows)
+	return err
+}
+
 // newPlans finds the plans of flows that are about to be added. It returns an error
 // unless each step can be ready some day.
 func (f *Fabric) newPlans(flows []Flow) ([]*plan, error) {
+	all, err := plansOf(f.topo, flows)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if slices.ContainsFunc(f.plans, func(o *plan) bool { return o.Plan == p.Plan }) {
+			return nil, fmt.Errorf("job %s has been added before", p.Name)
+		}
+		for k := range p.flows {
+			if p.flows[k] >= 0 {
+				p.flows[k] += int32(len(f.flows))
+			}
+		}
+	}
+	return all, nil
+}
+
+// plansOf finds the plans of flows and checks them. Their flows are counted from the
+// first of these.
+func plansOf(t *topo.Topology, flows []Flow) ([]*plan, error) {
 	var all []*plan
 	known := make(map[*Plan]*plan)
 	for i := range flows {
@@ -120,17 +149,14 @@ func (f *Fabric) newPlans(flows []Flow) ([]*plan, error) {
 		}
 		p := known[fl.Plan]
 		if p == nil {
-			if slices.ContainsFunc(f.plans, func(o *plan) bool { return o.Plan == fl.Plan }) {
-				return nil, fmt.Errorf("flow %d: job %s has been added before", i+1, fl.Plan.Name)
-			}
 			p = &plan{Plan: fl.Plan, task: make([]int32, len(fl.Plan.Steps)), flows: make([]int32, len(fl.Plan.Steps)), host: make([]int, len(fl.Plan.Steps))}
 			for k := range p.flows {
 				p.flows[k] = -1
 				r := int(p.Plan.Steps[k].Rank)
-				if r < 0 || r >= len(p.Hosts) || p.Hosts[r] < 0 || p.Hosts[r] >= len(f.topo.Nodes) || f.topo.Nodes[p.Hosts[r]].Kind != topo.Host {
+				if r < 0 || r >= len(p.Hosts) || p.Hosts[r] < 0 || p.Hosts[r] >= len(t.Nodes) || t.Nodes[p.Hosts[r]].Kind != topo.Host {
 					return nil, fmt.Errorf("job %s, step %d: rank %d has no host", p.Name, k, r)
 				}
-				p.host[k] = f.topo.Nodes[p.Hosts[r]].Host
+				p.host[k] = t.Nodes[p.Hosts[r]].Host
 			}
 			known[fl.Plan] = p
 			all = append(all, p)
@@ -140,20 +166,15 @@ func (f *Fabric) newPlans(flows []Flow) ([]*plan, error) {
 			return nil, fmt.Errorf("flow %d: job %s has no step %d", i+1, p.Name, k)
 		case p.flows[k] >= 0:
 			return nil, fmt.Errorf("flow %d: step %d of job %s has a flow", i+1, k, p.Name)
-		case fl.Src < 0 || fl.Src >= len(f.topo.Nodes) || f.topo.Nodes[fl.Src].Host != p.host[k]:
+		case fl.Src < 0 || fl.Src >= len(t.Nodes) || t.Nodes[fl.Src].Host != p.host[k]:
 			return nil, fmt.Errorf("flow %d: it does not start at the host of its step %d of job %s", i+1, k, p.Name)
 		default:
 			p.flows[k] = int32(i)
 		}
 	}
 	for _, p := range all {
-		if err := p.check(f, flows); err != nil {
+		if err := p.check(t, flows); err != nil {
 			return nil, err
-		}
-		for k := range p.flows {
-			if p.flows[k] >= 0 {
-				p.flows[k] += int32(len(f.flows))
-			}
 		}
 	}
 	return all, nil
@@ -178,7 +199,7 @@ func (s *Step) needs() int {
 
 // check returns an error if a dependency is not at one host, or if steps can never be
 // ready, with the circle that they wait in.
-func (p *plan) check(f *Fabric, flows []Flow) error {
+func (p *plan) check(t *topo.Topology, flows []Flow) error {
 	n := len(p.Plan.Steps)
 	waiting := make([]int32, n)
 	head, next := make([]int32, n), []int32{0} // lists of the steps that wait for a step
@@ -188,24 +209,24 @@ func (p *plan) check(f *Fabric, flows []Flow) error {
 		s := &p.Plan.Steps[k]
 		for _, d := range s.After {
 			if d.Step < 0 || int(d.Step) >= n {
-				return fmt.Errorf("job %s: %s waits for step %d, which does not exist", p.Name, p.name(f, flows, k), d.Step)
+				return fmt.Errorf("job %s: %s waits for step %d, which does not exist", p.Name, p.name(t, flows, k), d.Step)
 			}
 			fl := p.flows[d.Step]
 			at := p.host[d.Step]
 			switch {
 			case d.On != Done && fl < 0:
-				return fmt.Errorf("job %s: %s waits for a flow of %s, which has none", p.Name, p.name(f, flows, k), p.name(f, flows, int(d.Step)))
+				return fmt.Errorf("job %s: %s waits for a flow of %s, which has none", p.Name, p.name(t, flows, k), p.name(t, flows, int(d.Step)))
 			case d.On == Received:
-				at = f.topo.Nodes[flows[fl].Dst].Host
+				at = t.Nodes[flows[fl].Dst].Host
 			}
 			if at != p.host[k] {
-				return fmt.Errorf("job %s: %s waits for %s, which happens at another host, %s", p.Name, p.name(f, flows, k), p.name(f, flows, int(d.Step)), f.topo.Nodes[at].Name)
+				return fmt.Errorf("job %s: %s waits for %s, which happens at another host, %s", p.Name, p.name(t, flows, k), p.name(t, flows, int(d.Step)), t.Nodes[at].Name)
 			}
 			by, next = append(by, int32(k)), append(next, head[d.Step])
 			head[d.Step] = int32(len(by) - 1)
 		}
 		if s.needs() > len(s.After) {
-			return fmt.Errorf("job %s: %s needs %d of %d events: it can never begin", p.Name, p.name(f, flows, k), s.needs(), len(s.After))
+			return fmt.Errorf("job %s: %s needs %d of %d events: it can never begin", p.Name, p.name(t, flows, k), s.needs(), len(s.After))
 		}
 		if waiting[k] = int32(s.needs()); waiting[k] == 0 {
 			queue = append(queue, int32(k))
@@ -225,11 +246,11 @@ func (p *plan) check(f *Fabric, flows []Flow) error {
 	if done == n {
 		return nil
 	}
-	return fmt.Errorf("job %s: steps wait for one another in a circle, so that they can never begin: %s", p.Name, p.circle(f, flows, waiting))
+	return fmt.Errorf("job %s: steps wait for one another in a circle, so that they can never begin: %s", p.Name, p.circle(t, flows, waiting))
 }
 
 // circle describes steps that wait for one another.
-func (p *plan) circle(f *Fabric, flows []Flow, waiting []int32) string {
+func (p *plan) circle(t *topo.Topology, flows []Flow, waiting []int32) string {
 	at := slices.IndexFunc(waiting, func(w int32) bool { return w > 0 })
 	seen := make(map[int]int)
 	var path []int
@@ -250,23 +271,28 @@ func (p *plan) circle(f *Fabric, flows []Flow, waiting []int32) string {
 	text := ""
 	for i, k := range path {
 		if i == mostNamed {
-			text += fmt.Sprintf(" … (%d steps)", len(path))
+			text += fmt.Sprintf("… (%d steps) waits for ", len(path))
 			break
 		}
-		text += p.name(f, flows, k) + " waits for "
+		text += p.name(t, flows, k) + " waits for "
 	}
-	return text + p.name(f, flows, path[0])
+	return text + p.name(t, flows, path[0])
 }
 
 // mostNamed is the greatest number of steps that an error names.
 const mostNamed = 8
 
-// name names a step: "step 7 of rank 3 (h4 to h5, 1000 bytes)".
-func (p *plan) name(f *Fabric, flows []Flow, k int) string {
+// name names a step: "step 7 of rank 3 (h4 to h5, 1000 bytes)", and where it comes from.
+func (p *plan) name(t *topo.Topology, flows []Flow, k int) string {
 	text := fmt.Sprintf("step %d of rank %d", k, p.Plan.Steps[k].Rank)
 	if i := p.flows[k]; i >= 0 {
 		fl := &flows[i]
-		text += fmt.Sprintf(" (%s to %s, %d bytes)", f.topo.Nodes[fl.Src].Name, f.topo.Nodes[fl.Dst].Name, fl.Size)
+		text += fmt.Sprintf(" (%s to %s, %d bytes)", t.Nodes[fl.Src].Name, t.Nodes[fl.Dst].Name, fl.Size)
+	}
+	if p.Where != nil {
+		if where := p.Where(k); where != "" {
+			text += " in " + where
+		}
 	}
 	return text
 }

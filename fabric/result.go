@@ -38,10 +38,12 @@ type FlowResult struct {
 	Finished  bool
 	FCT       vtime.Time // from Start until the last acknowledgement; zero: not finished
 	Delivered vtime.Time // from Start until the last byte in order arrived; zero: not yet
-	Ideal     vtime.Time // FCT of the flow in an empty network
-	Packets   int64      // number of packets in the flow
-	Sent      int64      // packets, including retransmissions
-	Resent    int64      // retransmissions
+	// IdealDelivered is Delivered in an idle network.
+	IdealDelivered vtime.Time
+	Ideal          vtime.Time // FCT of the flow in an empty network
+	Packets        int64      // number of packets in the flow
+	Sent           int64      // packets, including retransmissions
+	Resent         int64      // retransmissions
 	// Retransmissions because of a negative acknowledgement, a timeout, and because
 	// the packet was missing below received ones.
 	ResentNAK, ResentTimeout, ResentSelective int64
@@ -129,7 +131,7 @@ func (f *Fabric) nameAdapters(events []PauseEvent) {
 // result returns the result at a time. Flows that a plan has not started count from
 // that time.
 func (fl *flow) result(now vtime.Time) FlowResult {
-	r := FlowResult{Flow: fl.Flow, Ideal: fl.ideal, Acked: fl.out.Acked(), CNPs: fl.out.CNPs(), Marked: fl.in.Marked()}
+	r := FlowResult{Flow: fl.Flow, Ideal: fl.ideal, IdealDelivered: fl.arrival, Acked: fl.out.Acked(), CNPs: fl.out.CNPs(), Marked: fl.in.Marked()}
 	r.Packets, r.Sent = fl.out.Packets()
 	r.Resent = fl.out.Resent()
 	r.ResentNAK, r.ResentTimeout = fl.out.ResentBy(roce.NAK), fl.out.ResentBy(roce.Timeout)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/fabric/cc"
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/hpcc"
 	"github.com/pauseless/pauseless/testbed/packets"
@@ -43,7 +44,7 @@ func newFabricCmd() *cobra.Command {
 // fabricFlags are the flags of `fabric run`.
 type fabricFlags struct {
 	topology, flows, config, profile, target, algorithm string // formats of the HPCC simulator
-	fct, pfc                                            string
+	recovery, fct, pfc                                  string
 	dir, output, record, trace, pcap                    string
 	threads                                             int
 	collective                                          collectiveFlags
@@ -80,7 +81,7 @@ proceed, or if packets are not as the scenario expects.`,
   pauseless fabric run scenario.yaml --record run.rec && pauseless live run.rec
   pauseless fabric run scenario.yaml --trace run.json   # for ui.perfetto.dev
   pauseless fabric run scenario.yaml --serve            # from 127.0.0.1:9559 on
-  pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps
+  pauseless fabric run --collective all_reduce --ranks 64 --size 1MB..64MB --profile rps --recovery out-of-order
   pauseless fabric run --topology leaf_spine.topo --flows ring.cm --profile rps
   pauseless fabric run --topology topology.txt --flows flow.txt --config config.txt --profile ecmp --cc dcqcn --fct fct.txt`,
 	}
@@ -91,6 +92,9 @@ proceed, or if packets are not as the scenario expects.`,
 	fl.StringVar(&f.profile, "profile", "", "`NAME`: built-in profile, or its file (default: the configuration's, or ecmp)")
 	fl.StringVar(&f.target, "target", "", "`TARGET`: v1model or tna; scenarios have the key target instead (default: v1model)")
 	fl.StringVar(&f.algorithm, "cc", "", "congestion control: "+strings.Join(cc.Algorithms(), ", ")+" (default: the configuration's, or dcqcn)")
+	recoveries := namesOf(roce.Recoveries)
+	fl.StringVar(&f.recovery, "recovery", "", "of the hosts' NICs, with --collective or a connection matrix: "+strings.Join(recoveries, ", ")+" (default: go-back-n)")
+	cmd.RegisterFlagCompletionFunc("recovery", cobra.FixedCompletions(recoveries, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("cc", cobra.FixedCompletions(cc.Algorithms(), cobra.ShellCompDirectiveNoFileComp))
 	f.collective.add(cmd)
@@ -212,6 +216,9 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 				return nil, nil, usageErrorf(cmd, "--%s needs --collective; a scenario has keys of traffic's collective for it", name)
 			}
 		}
+	}
+	if f.recovery != "" && f.collective.kind == "" && !strings.HasSuffix(f.flows, ".cm") {
+		return nil, nil, usageErrorf(cmd, "--recovery needs --collective or a connection matrix; a scenario has the key hosts.recovery for it")
 	}
 	switch {
 	case f.collective.kind != "" && (len(args) > 0 || f.flows != "" || f.config != "" || f.fct != "" || f.pfc != ""):

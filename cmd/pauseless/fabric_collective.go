@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/workload"
@@ -46,10 +47,14 @@ func namesOf[T ~string](list []T) (names []string) {
 	return names
 }
 
+// mostRanks is the greatest number of ranks without a scenario: 64 paths and as many hosts
+// of a leaf are what programs have sizes for.
+const mostRanks = 8192
+
 // leavesFor returns the leaves and the hosts of each of a network for so many hosts.
 func leavesFor(hosts int) (leaves, perLeaf int) {
 	perLeaf = 1
-	for perLeaf*perLeaf < hosts && perLeaf < 32 {
+	for perLeaf*perLeaf < hosts && perLeaf < 64 {
 		perLeaf *= 2
 	}
 	return max((hosts+perLeaf-1)/perLeaf, 2), perLeaf
@@ -57,7 +62,7 @@ func leavesFor(hosts int) (leaves, perLeaf int) {
 
 // head writes the keys that the flags of runs without a scenario have in common.
 func (f *fabricFlags) head(text *strings.Builder, name string) {
-	fmt.Fprintf(text, "name: %q\nprofile: %q\nuntil: 1000s\nhosts: {mtu: 4096, cc: {algorithm: %q}}\n", name, cmp.Or(f.profile, "ecmp"), cmp.Or(f.algorithm, "dcqcn"))
+	fmt.Fprintf(text, "name: %q\nprofile: %q\nuntil: 1000s\nhosts: {mtu: 4096, recovery: %q, cc: {algorithm: %q}}\n", name, cmp.Or(f.profile, "ecmp"), cmp.Or(f.recovery, string(roce.GoBackN)), cmp.Or(f.algorithm, "dcqcn"))
 	if f.target != "" {
 		fmt.Fprintf(text, "target: %q\n", f.target)
 	}
@@ -79,8 +84,8 @@ func (f *fabricFlags) matrix(cmd *cobra.Command) (*scenario.Scenario, error) {
 
 // scenario makes the scenario of the flags.
 func (c *collectiveFlags) scenario(cmd *cobra.Command, f *fabricFlags) (*scenario.Scenario, error) {
-	if c.ranks < 2 || c.ranks > 16384 {
-		return nil, usageErrorf(cmd, "--ranks is %d, must be from 2 to 16384", c.ranks)
+	if c.ranks < 2 || c.ranks > mostRanks {
+		return nil, usageErrorf(cmd, "--ranks is %d, must be from 2 to %d", c.ranks, mostRanks)
 	}
 	rate, err := vtime.ParseRate(c.rate)
 	if err != nil {

@@ -24,6 +24,10 @@ type progressBar struct {
 	shown    time.Time
 	last     fabric.Progress
 	drawn    bool
+	// What follows is about the run's beginning in virtual time, which is after its
+	// network and flows have been made.
+	since time.Time
+	from  uint64 // hops
 }
 
 func newProgressBar(w io.Writer) *progressBar {
@@ -33,7 +37,7 @@ func newProgressBar(w io.Writer) *progressBar {
 
 // begin starts a new run.
 func (b *progressBar) begin(label string) {
-	b.label, b.begun, b.shown, b.last, b.drawn = label, time.Now(), time.Now(), fabric.Progress{}, false
+	b.label, b.begun, b.shown, b.last, b.drawn, b.since = label, time.Now(), time.Now(), fabric.Progress{}, false, time.Time{}
 	if !b.terminal {
 		fmt.Fprintf(b.w, "%s: running\n", label)
 	}
@@ -43,16 +47,19 @@ func (b *progressBar) begin(label string) {
 const (
 	redrawEvery = 200 * time.Millisecond
 	lineEvery   = 5 * time.Second
+	// The first line follows sooner if it says that the run takes longer than a few others.
+	firstAfter = time.Second
+	longRun    = 4 * lineEvery
 )
 
 // update takes note of the run's progress.
 func (b *progressBar) update(p fabric.Progress) {
 	b.last = p
-	every := lineEvery
-	if b.terminal {
-		every = redrawEvery
+	if b.since.IsZero() {
+		b.since, b.from = time.Now(), p.Hops
 	}
-	if time.Since(b.shown) < every {
+	if left, ok := b.left(); time.Since(b.shown) < redrawEvery || !b.terminal && time.Since(b.shown) < lineEvery &&
+		(b.drawn || time.Since(b.since) < firstAfter || !ok || left < longRun) {
 		return
 	}
 	b.shown, b.drawn = time.Now(), true
@@ -72,10 +79,9 @@ func (b *progressBar) text() string {
 		share = float64(p.FlowsDone) / float64(p.Flows)
 	}
 	n := int(share * barWidth)
-	elapsed := time.Since(b.begun)
 	left := "?"
-	if share > 0.02 {
-		left = time.Duration(float64(elapsed) * (1 - share) / share).Round(time.Second).String()
+	if d, ok := b.left(); ok {
+		left = d.Round(time.Second).String()
 	}
 	what := fmt.Sprintf("%d of %d flows", p.FlowsDone, p.Flows)
 	if p.Ends > 0 {
@@ -83,6 +89,16 @@ func (b *progressBar) text() string {
 	}
 	return fmt.Sprintf("%s [%s%s] %s, virtual time %.2f ms, %s hops/s, %s left", b.label,
 		strings.Repeat("#", n), strings.Repeat("-", barWidth-n), what, p.Now.Seconds()*1000, count(b.rate()), left)
+}
+
+// left estimates the time until the flows so far have ended, from the packet-hops that
+// they need. It returns false before the first ones, and if losses have made more of them.
+func (b *progressBar) left() (time.Duration, bool) {
+	done := b.last.Hops - b.from
+	if done == 0 || b.last.Hops >= b.last.Expected {
+		return 0, false
+	}
+	return time.Duration(float64(time.Since(b.since)) * float64(b.last.Expected-b.last.Hops) / float64(done)), true
 }
 
 // rate returns switch traversals per second of wall-clock time.

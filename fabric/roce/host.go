@@ -152,6 +152,16 @@ const FirstQP = 2
 // Packets returns the number of packets of a message of so many bytes.
 func (c *Config) Packets(size int64) int64 { return (size + int64(c.MTU) - 1) / int64(c.MTU) }
 
+// Acks returns the number of acknowledgements of a message of so many packets, about that
+// with transport uec.
+func (c *Config) Acks(packets int64) int64 {
+	every := int64(c.AckEvery)
+	if c.Transport == UET {
+		every = max(int64(c.UEC.AckBytes)/int64(c.MTU), 1)
+	}
+	return (packets + every - 1) / every
+}
+
 // Send sends a flow, from its start time on, to the queue pair with the given
 // number at a peer.
 func (h *Host) Send(f Flow, to Address, receiver uint32) (*Outgoing, error) {

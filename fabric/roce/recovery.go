@@ -44,12 +44,12 @@ const (
 	TCP Recovery = "tcp"
 )
 
-// recoveries are all kinds of loss recovery.
-var recoveries = []Recovery{GoBackN, SlowRestart, IRN, OutOfOrder, TCP}
+// Recoveries are all kinds of loss recovery.
+var Recoveries = []Recovery{GoBackN, SlowRestart, IRN, OutOfOrder, TCP}
 
 func (r Recovery) check() error {
 	var names []string
-	for _, k := range recoveries {
+	for _, k := range Recoveries {
 		if r == k {
 			return nil
 		}

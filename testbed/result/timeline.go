@@ -46,9 +46,9 @@ type Last struct {
 	Step    int     `json:"step"` // number in the job
 	Bytes   int64   `json:"bytes"`
 	StartUS float64 `json:"start_us"`
-	TookUS  float64 `json:"took_us"` // until its last byte arrived
-	IdealUS float64 `json:"ideal_us"`
-	Where   string  `json:"where"` // it waited
+	TookUS  float64 `json:"took_us"`  // until its last byte arrived
+	IdealUS float64 `json:"ideal_us"` // the same in an idle network
+	Where   string  `json:"where"`    // it waited
 }
 
 // mostRanks and mostSpans limit the time lines of a job that a result keeps.
@@ -157,7 +157,7 @@ func lastOf(t *topo.Topology, p *fabric.PlanResult, r *fabric.Results, stops []P
 		if i := p.Steps[at].Flow; i >= 0 {
 			f := &r.Flows[i]
 			l := Last{Src: t.Nodes[f.Src].Name, Dst: t.Nodes[f.Dst].Name, Rank: int(p.Plan.Steps[at].Rank), Step: at, Bytes: f.Size,
-				StartUS: f.Start.Microseconds(), TookUS: f.Delivered.Microseconds(), IdealUS: f.Ideal.Microseconds()}
+				StartUS: f.Start.Microseconds(), TookUS: f.Delivered.Microseconds(), IdealUS: f.IdealDelivered.Microseconds()}
 			l.Where = whereWaited(t, f, stops)
 			list = append(list, l)
 		}
@@ -218,7 +218,7 @@ func whereWaited(t *topo.Topology, f *fabric.FlowResult, stops []Pause) string {
 			add(fmt.Sprintf("%s was paused %.1f us", where, float64(most)/1000))
 		}
 	}
-	if late := f.Delivered - f.Ideal; text == "" && late > f.Ideal/20 {
+	if late := f.Delivered - f.IdealDelivered; text == "" && late > f.IdealDelivered/20 {
 		add("in queues behind other messages, or congestion control slowed it")
 	}
 	if text == "" {

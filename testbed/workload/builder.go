@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -29,6 +30,10 @@ type builder struct {
 	sent    map[pair]int // messages of each queue pair, which use planes in turn
 	paths   *topo.Paths  // for the way of acknowledgements; made on demand
 	err     error        // the first one
+	// at is the place in a file of the steps to come, and places has those of all steps:
+	// a line, or one more than the index of a node of the rank's trace; zero: none.
+	at     int32
+	places []int32
 }
 
 // pair is a queue pair of a rank: to a peer, for a channel.
@@ -109,7 +114,25 @@ func (b *builder) startAt() {
 // step adds a step.
 func (b *builder) step(rank int, mark fabric.Mark, after []fabric.Dep) *fabric.Step {
 	b.p.Steps = append(b.p.Steps, fabric.Step{Rank: int32(rank), Op: b.op, Mark: mark, After: after})
+	if b.p.Where != nil {
+		b.places = append(b.places, b.at)
+	}
 	return &b.p.Steps[len(b.p.Steps)-1]
+}
+
+// inFile makes errors about the steps to come name their places in a file.
+func (b *builder) inFile(name func(rank int, place int32) string) {
+	b.p.Where = func(k int) string {
+		if b.places[k] == 0 {
+			return ""
+		}
+		return name(int(b.p.Steps[k].Rank), b.places[k])
+	}
+}
+
+// inLine is inFile for a text.
+func (b *builder) inLine() {
+	b.inFile(func(_ int, line int32) string { return fmt.Sprintf("line %d", line) })
 }
 
 func (b *builder) latest() int32 { return int32(len(b.p.Steps) - 1) }

@@ -395,6 +395,10 @@ func (e *execution) match() error {
 
 func (e *execution) build(b *builder) {
 	// Every node has a first step, which waits, and a last one, whose end is its end.
+	b.inFile(func(r int, place int32) string {
+		n := &e.traces[r].nodes[place-1]
+		return fmt.Sprintf("node %d %q of %s", n.id, n.name, e.traces[r].src.name)
+	})
 	first, last := make([][]int32, len(e.traces)), make([][]int32, len(e.traces))
 	sends := make(map[channelOf][]message)
 	colls := make([][]int, len(e.traces))
@@ -403,7 +407,7 @@ func (e *execution) build(b *builder) {
 		first[r], last[r] = make([]int32, len(t.nodes)), make([]int32, len(t.nodes))
 		for i := range t.nodes {
 			n := &t.nodes[i]
-			b.op = -1
+			b.op, b.at = -1, int32(i+1)
 			switch n.kind {
 			case chakraCompute:
 				s := b.step(r, fabric.Compute, nil)
@@ -421,6 +425,7 @@ func (e *execution) build(b *builder) {
 			first[r][i], last[r][i] = b.latest(), b.latest()
 		}
 	}
+	b.at = 0 // steps of collectives are of several ranks
 	for i := range colls[0] {
 		n := &e.traces[0].nodes[colls[0][i]]
 		kind := chakraColls[n.attr["comm_type"]].kind

@@ -296,8 +296,10 @@ func (m *matrix) check() error {
 }
 
 func (m *matrix) build(b *builder) {
+	b.inLine()
 	for i := range m.connections {
 		c := &m.connections[i]
+		b.at = int32(c.line)
 		src, dst := b.slots[c.src].node, b.slots[c.dst].node
 		if b.host[c.src] == b.host[c.dst] {
 			b.fail(m.src.fail(c.line, "nodes %d and %d are ranks of the same host; give per_host: 1", c.src, c.dst))

@@ -210,6 +210,8 @@ func (c *Collective) check(t *topo.Topology, _ bool) (string, error) {
 		return "chunk", fmt.Errorf("halving_doubling has no chunks: a step needs all of the step before")
 	case c.Hierarchical && (c.Kind == Broadcast || c.Kind == SendRecv):
 		return "hierarchical", fmt.Errorf("%s is not hierarchical; all_reduce, all_gather, reduce_scatter and all_to_all may be", c.Kind)
+	case c.Hierarchical && (c.Algorithm == Tree || c.Algorithm == Bidirectional):
+		return "algorithm", fmt.Errorf("hierarchical uses ring or halving_doubling between hosts, not %s", c.Algorithm)
 	case c.Hierarchical && (c.Skew > 0 || c.Parallel > 0):
 		return "hierarchical", fmt.Errorf("a hierarchical all_to_all has neither skew nor parallel")
 	case (c.Skew > 0 || c.Parallel > 0) && c.Kind != AllToAll:
@@ -228,7 +230,7 @@ func (c *Collective) check(t *topo.Topology, _ bool) (string, error) {
 		return "slow_by", fmt.Errorf("slow_by is missing: how many times as long slow ranks compute")
 	}
 	if m := c.messages(n) * float64(jobs); m > maxFlows/4 {
-		return "size", fmt.Errorf("this makes about %.2g messages, more than %d; choose larger chunks, or fewer iterations or sizes", m, maxFlows/4)
+		return "size", fmt.Errorf("this makes about %.2g messages, more than %d; choose fewer ranks, iterations or sizes, larger chunks, or another algorithm", m, maxFlows/4)
 	}
 	hosts := make(map[int]bool)
 	for i, s := range slots[:n*jobs] {

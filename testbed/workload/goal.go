@@ -105,12 +105,9 @@ func readGoal(name string, r io.Reader) (*schedule, error) {
 	if w := g.next(); w != "num_ranks" {
 		return nil, g.fail("the file begins with %q; expected num_ranks N", w)
 	}
-	n, err := g.number("num_ranks", "", 1<<16)
+	n, err := whole("num_ranks", g.next(), 2, 1<<16)
 	if err != nil {
-		return nil, err
-	}
-	if n < 2 {
-		return nil, g.fail("num_ranks is %d, must be at least 2", n)
+		return nil, g.fail("%v", err)
 	}
 	s.ops = make([][]goalOp, n)
 	total := 0
@@ -277,6 +274,34 @@ func (s *schedule) check() error {
 	if first > 0 {
 		return s.src.fail(first, "from rank %d to %d with tag %d the numbers of send and recv differ by %d", what.src, what.dst, what.tag, left[what].count)
 	}
+	return s.checkSizes()
+}
+
+// checkSizes returns an error for a receive that has no room for its send: the k-th of a
+// channel match.
+func (s *schedule) checkSizes() error {
+	sends := make(map[channelOf][]*goalOp)
+	for r, ops := range s.ops {
+		for i := range ops {
+			if op := &ops[i]; op.kind == "send" {
+				ch := channelOf{r, op.peer, op.tag}
+				sends[ch] = append(sends[ch], op)
+			}
+		}
+	}
+	for r, ops := range s.ops {
+		for i := range ops {
+			op := &ops[i]
+			if op.kind != "recv" {
+				continue
+			}
+			ch := channelOf{op.peer, r, op.tag}
+			if sent := sends[ch][0]; sent.bytes > op.bytes {
+				return s.src.fail(op.line, "recv is of %d bytes, and the send in line %d that it matches of %d", op.bytes, sent.line, sent.bytes)
+			}
+			sends[ch] = sends[ch][1:]
+		}
+	}
 	return nil
 }
 
@@ -291,6 +316,7 @@ func (s *schedule) build(b *builder) {
 		}
 		return lanes[k]
 	}
+	b.inLine()
 	sends := make(map[channelOf][]message)
 	// Steps first, so that receives find their sends; what they wait for follows.
 	type made struct {
@@ -303,6 +329,7 @@ func (s *schedule) build(b *builder) {
 		for i := range ops {
 			op, m := &ops[i], &steps[r][i]
 			m.pre, m.first = -1, -1
+			b.at = int32(op.line)
 			var after []fabric.Dep
 			if op.awaited {
 				b.step(r, fabric.Other, nil)

@@ -115,6 +115,9 @@ func (j *Job) check(t *topo.Topology, _ bool) (string, error) {
 	if j.read, err = j.readAll(len(slots)); err != nil {
 		return "file", err
 	}
+	if own := j.read.ranks(); own > 0 && j.Ranks > 0 && j.Ranks != own {
+		return "ranks", fmt.Errorf("ranks is %d, and %s has %d: leave it out", j.Ranks, j.File, own)
+	}
 	n := j.count(len(slots))
 	if n < 1 || n > len(slots) {
 		return "ranks", fmt.Errorf("%s has %d ranks; the hosts of on have %d places", j.File, n, len(slots))
@@ -129,6 +132,9 @@ func (j *Job) check(t *topo.Topology, _ bool) (string, error) {
 	}
 	if len(g.out) > maxFlows/4 {
 		return "file", fmt.Errorf("%s makes %d messages, more than %d", j.File, len(g.out), maxFlows/4)
+	}
+	if err := fabric.CheckPlans(t, g.out); err != nil {
+		return "file", fmt.Errorf("%s: %w", j.File, err)
 	}
 	return "", nil
 }
