@@ -148,10 +148,10 @@ faults:
 	}
 }
 
-// Metrics, tables and jobs are of the parts that judge names; a selector measures any part.
-func TestOnlyJudgedJobsCount(t *testing.T) {
+// Metrics, tables and jobs are of the parts that judge lists; a selector is of any part.
+func TestOnlyMeasuredJobsCount(t *testing.T) {
 	text := `
-name: judged
+name: measured
 network: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 4, rate: 100Gbps, delay: 1us}}
 profile: rps
 hosts: {mtu: 4096, recovery: out-of-order, cc: {algorithm: none}}
