@@ -122,8 +122,8 @@ type Keys struct {
 	// value of each switch is printed.
 	Watch Watch `yaml:"watch"`
 	// Judge has the numbers, from 1, of the parts of traffic whose flows are
-	// measured: only measured flows count in the metrics. Without it all parts are
-	// measured.
+	// measured: only measured flows, and collectives and jobs that have some, count in
+	// the metrics. Without it all parts are measured.
 	Judge []int `yaml:"judge"`
 	// Warmup and Measure are the start and the length of the window in which measured
 	// flows start. Without Measure all flows are measured, and each part of traffic
