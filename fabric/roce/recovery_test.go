@@ -103,7 +103,7 @@ func TestCostOfReordering(t *testing.T) {
 // A message that begins with any sequence number of its queue pair is sent, repeated and
 // acknowledged like one that begins with 0, also where the numbers begin again.
 func TestMessagesBeginWithAnySequenceNumber(t *testing.T) {
-	for _, r := range recoveries {
+	for _, r := range Recoveries {
 		for _, lose := range []bool{false, true} {
 			type outcome struct {
 				ended                        vtime.Time
@@ -244,7 +244,7 @@ func TestSlowStartDoublesUntilAMark(t *testing.T) {
 
 // With any recovery, flows end whatever packets are lost or late.
 func TestAllRecoveriesFinish(t *testing.T) {
-	for _, r := range recoveries {
+	for _, r := range Recoveries {
 		rng := rand.New(rand.NewPCG(3, 4))
 		for run := range 20 {
 			w := newWire(t, func(c *Config) {
