@@ -68,6 +68,9 @@ type Port struct {
 	// own. Preamble, inter-packet gap and frame check sequence take 24 bytes
 	// (EthernetOverhead). Zero is for comparison with simulators without overhead.
 	Overhead int
+	// Slot is the least time from one packet of the queues to the next, as that of
+	// queues whose rate is in packets. Zero: packets follow one another at Rate.
+	Slot vtime.Time
 	// Internal is true if the port has no link: its packets are recirculated or
 	// dropped.
 	Internal bool

@@ -127,7 +127,7 @@ func New(cfg Config) (*Switch, error) {
 		t := p.thresholds(&cfg.PFC)
 		s.watchdogs = append(s.watchdogs, p.watchdog(&cfg.PFC))
 		ports = append(ports, tm.Port{
-			Rate: p.Rate, Overhead: p.Overhead, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
+			Rate: p.Rate, Overhead: p.Overhead, Slot: p.Slot, Weights: p.Weights, MAC: p.MAC, NoPFC: p.Internal, Latency: p.Latency, OwnBuffer: p.Internal && p.OwnBuffer,
 			XOFF: int64(t.XOFF), Gap: t.gap(), Alpha: t.Alpha, Reserve: int64(t.Reserve), Headroom: int64(t.Headroom), Apart: int64(t.Apart), Watchdog: s.watchdogs[len(ports)], TrimDSCP: p.TrimDSCP,
 		})
 	}

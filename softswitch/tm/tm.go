@@ -61,6 +61,8 @@ type Port struct {
 	Overhead int        // bytes on the link in addition to the frame
 	Weights  [Queues]int
 	MAC      packet.MAC
+	// Slot is the least time from one packet of a queue to the next; see softswitch.Port.
+	Slot vtime.Time
 	// NoPFC is set for ports that have no peer to pause: the controller's, and
 	// those that recirculate.
 	NoPFC bool
@@ -243,7 +245,7 @@ type Watcher struct {
 type port struct {
 	m        *Manager
 	busyTil  vtime.Time
-	perByte  vtime.Time // at cfg.Rate; zero: not a whole number of picoseconds
+	perByte  vtime.Time // at cfg.Rate; zero: not a whole number of picoseconds, or cfg.Slot is set
 	overhead int32
 	number   int32
 	filled   uint8           // queues that hold packets
@@ -396,7 +398,9 @@ func New(cfg Config, h Handler) (*Manager, error) {
 			p.cfg = &own
 		}
 		p.m, p.number, p.overhead, p.own = m, int32(i), int32(c.Overhead), c.OwnBuffer
-		p.perByte = c.Rate.PerByte()
+		if c.Slot == 0 {
+			p.perByte = c.Rate.PerByte()
+		}
 		p.limits = limits{XOFF: c.XOFF, Gap: c.Gap, Reserve: c.Reserve, Headroom: c.Headroom, Alpha: c.Alpha}
 		if !c.NoPFC {
 			p.limits.lossless = cfg.Lossless
@@ -629,6 +633,7 @@ func (o *port) send() {
 		case Recirculate:
 			o.busyTil = now + o.takes(p.Frame)
 			p.Enqueued = o.busyTil + o.cfg.Latency // time of its return
+			o.slot(now)
 			o.flying = append(o.flying, p)
 			m.sched.At(p.Enqueued, (*reenter)(o), 0)
 		case Send:
@@ -638,9 +643,11 @@ func (o *port) send() {
 			}
 			c.txPackets++
 			c.txBytes += uint64(f.Len())
-			o.busyTil = now + o.takes(f)
+			end := now + o.takes(f)
+			o.busyTil = end
+			o.slot(now)
 			m.release(p, now)
-			m.h.Transmit(int(o.number), f, o.busyTil)
+			m.h.Transmit(int(o.number), f, end)
 		}
 	}
 }
@@ -655,6 +662,13 @@ func (o *port) takes(f *packet.Frame) vtime.Time {
 		return 0
 	}
 	return o.cfg.Rate.TxTime(n)
+}
+
+// slot has a port wait for the end of the slot that began with a packet.
+func (o *port) slot(now vtime.Time) {
+	if o.perByte == 0 {
+		o.busyTil = max(o.busyTil, now+o.cfg.Slot)
+	}
 }
 
 // arm schedules an event for when the link is free, if there is more to send. An idle

@@ -200,6 +200,27 @@ func TestFramesDepartAtLinkRate(t *testing.T) {
 	}
 }
 
+// A port whose rate is in packets sends one in each slot, and each takes the time of
+// its own bytes on the link.
+func TestSlots(t *testing.T) {
+	for _, rate := range []vtime.Rate{gbps, 3 * gbps} { // with a whole number of picoseconds per byte, and without
+		b := newBed(t, Config{Ports: ports(2, Port{Rate: rate, Overhead: 24, Slot: 10 * vtime.Microsecond})})
+		for range 3 {
+			b.mustQueue(0, 1, 0, 101, 'a')
+		}
+		b.mustQueue(0, 1, 0, 2476, 'b') // longer than a slot at 1 Gb/s
+		b.mustQueue(0, 1, 0, 101, 'c')
+		b.m.Run()
+		b.until(vtime.Millisecond)
+		starts := []vtime.Time{0, 10, 20, 30, 30 + max(10, 2500*8/1000/vtime.Time(rate/gbps))}
+		for i, f := range b.sent {
+			if start, end := starts[i]*vtime.Microsecond, starts[i]*vtime.Microsecond+rate.TxTime(f.size+24); f.start != start || f.end != end {
+				t.Errorf("at %v frame %d leaves from %v to %v, not from %v to %v", rate, i, f.start, f.end, start, end)
+			}
+		}
+	}
+}
+
 // Weighted queues share by bytes, whatever the sizes of their packets. A strict
 // queue above them has precedence.
 func TestWeightedQueuesShareByBytes(t *testing.T) {

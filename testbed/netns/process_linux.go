@@ -32,8 +32,8 @@ type process struct {
 }
 
 // start runs a program in the background, with its output in a log file. The
-// program has a new process group, so that Ctrl-C does not reach it; turn is
-// its turn for the processors.
+// program has a new session, so that Ctrl-C does not reach it; turn is its turn
+// for the processors.
 func start(network, name string, turn int, j *journal, program string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(Dir(network), name+".log"), done: make(chan struct{})}
 	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -45,7 +45,7 @@ func start(network, name string, turn int, j *journal, program string, args ...s
 	p.cmd = exec.Command(program, args...)
 	p.cmd.Stdout, p.cmd.Stderr = f, f
 	p.cmd.Env = append(os.Environ(), mark(network))
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	run := p.cmd.Start
 	if turn > usualTurn {
 		run = func() error { return startAhead(p.cmd, turn) }
@@ -88,7 +88,13 @@ func startAhead(cmd *exec.Cmd, turn int) error {
 		}
 		errs <- cmd.Start()
 	}()
-	return <-errs
+	if err := <-errs; err != nil {
+		return err
+	}
+	// Linux shares processors between sessions first (sched(7), autogroup), so the
+	// nice value of a process decides only within its session.
+	os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", cmd.Process.Pid), []byte(strconv.Itoa(aheadOf)), 0)
+	return nil
 }
 
 // realTime schedules a thread, 0 for the calling one, before all others that are not in

@@ -91,6 +91,7 @@ type Lab struct {
 	Hosts    roce.Config
 	cfg      Config
 	schemas  map[*program.Program]*schema.Schema
+	longest  int                  // of the hosts' frames in bytes, if Config.Scale is above 1
 	switches []*softswitch.Switch // by node
 	p4rt     []*p4rtserver.Server // by node
 	control  *controlplane.Fabric // nil: not yet asked for
@@ -111,6 +112,13 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 			l.Close()
 		}
 	}()
+	if cfg.Scale > 1 {
+		hosts := cfg.Hosts
+		hosts.CC.Algorithm = cmp.Or(hosts.CC.Algorithm, "none")
+		if l.longest, err = hosts.LargestFrame(); err != nil {
+			return nil, err
+		}
+	}
 	l.Fabric, err = fabric.New(fabric.Config{
 		Topology: cfg.Topology, Switch: l.newSwitch, Hosts: cfg.Hosts, Faults: cfg.Faults,
 		Seed: cfg.Seed, Threads: cfg.Threads, Tap: cfg.Tap, Progress: cfg.Progress,
@@ -350,8 +358,9 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		Ports:        make([]softswitch.Port, 0, len(n.Ports)+1), // with that of recirculation
 	}
 	for i, p := range n.Ports {
+		rate := t.Links[p.Link].Rate
 		cfg.Ports = append(cfg.Ports, softswitch.Port{
-			Number: i + 1, Rate: t.Links[p.Link].Rate, Overhead: l.cfg.Hosts.Overhead, MAC: n.MAC,
+			Number: i + 1, Rate: rate, Slot: l.slot(rate, l.cfg.Hosts.Overhead), Overhead: l.cfg.Hosts.Overhead, MAC: n.MAC,
 			PFC: thresholds(t, &t.Links[p.Link]), TrimDSCP: t.TrimDSCP(&t.Links[p.Link]), Watchdog: watchdog(t, &t.Links[p.Link]),
 		})
 	}
@@ -366,7 +375,7 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		if scale > 1 { // as on BMv2
 			r.Latency, r.OwnBuffer = 0, false
 		}
-		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: again, Internal: true, Rate: r.Rate, Latency: r.Latency, OwnBuffer: r.OwnBuffer})
+		cfg.Ports = append(cfg.Ports, softswitch.Port{Number: again, Internal: true, Rate: r.Rate, Slot: l.slot(r.Rate, 0), Latency: r.Latency, OwnBuffer: r.OwnBuffer})
 	}
 	cfg.MaxPasses = program.MaxPasses(m)
 	// Programs that read PFC frames receive them; a program with emulated PFC
@@ -376,6 +385,15 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 		cfg.PFC = softswitch.PFC{}
 	}
 	return cfg
+}
+
+// slot returns the time that each packet takes in the queues of a port of BMv2, whose
+// rate is in packets as long as the hosts' longest; zero for other switches.
+func (l *Lab) slot(rate vtime.Rate, overhead int) vtime.Time {
+	if l.cfg.Scale <= 1 {
+		return 0
+	}
+	return rate.TxTime(l.longest + overhead)
 }
 
 // pfc returns a switch's PFC configuration for the topology's.
