@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -126,6 +127,15 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	plan, err := local.New(d.net, o)
 	if err != nil {
 		return err
+	}
+	if own != nil {
+		left, err := plan.App()
+		if err != nil {
+			return err
+		}
+		for _, text := range left {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
+		}
 	}
 	if d.trace && kind == local.BMv2 {
 		return usageErrorf(cmd, "--trace is of the softswitch; BMv2 has its own log")

@@ -165,6 +165,9 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	if err := n.HostCommands(ctx, func(text string) { fmt.Fprintln(errs, text) }); err != nil {
 		return err
 	}
+	if err := n.RunScripts(); err != nil {
+		return err
+	}
 	d.describe(cmd)
 	if detach {
 		stop()

@@ -74,6 +74,13 @@ PFC frames, warnings, and packets that were lost.`,
 //go:embed live.yaml
 var liveScenario []byte
 
+// withoutApp says what of a p4app.json a scenario leaves out.
+func withoutApp(cmd *cobra.Command, s *scenario.Scenario) {
+	if app := s.Cases()[0].Net().App; app.Tasks != "" || len(app.Scripts) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: tasks_file and exec_scripts have no effect in a scenario: deploy netns and deploy mininet execute them\n", app.File)
+	}
+}
+
 func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file, out string, explain bool) error {
 	kind, err := d.switchKind(cmd)
 	if err != nil {
@@ -87,6 +94,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 		d.name = networkName(s.Name, file)
 	}
 	defer untilGone(cmd)()
+	withoutApp(cmd, s)
 	errs := cmd.ErrOrStderr()
 	o := live.Options{
 		Name:  d.name,

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,22 +31,14 @@ import (
 // command "frames FILE" counts the frames of a pcap file, "echoes NAMESPACE ADDRESS" sends
 // pings until one is answered.
 func TestDeployScripts(t *testing.T) {
-	alone(t)
-	up, _ := netns.List()
-	for _, name := range up {
-		if strings.HasPrefix(name, "zd-") { // of a run that was killed
-			netns.Down(name)
-		}
+	if !need.Isolated(t) {
+		return
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/deploy",
 		UpdateScripts: os.Getenv("UPDATE_GOLDEN") == "1",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("BMV2", os.Getenv("BMV2"))
-			// Each script's network is called zd-SCRIPT, so that it goes even if
-			// the script fails.
-			name := "zd-" + strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
-			e.Defer(func() { netns.Down(name) })
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"frames": countFrames, "echoes": echoes},
@@ -60,17 +51,6 @@ func TestDeployScripts(t *testing.T) {
 		},
 	})
 }
-
-// alone waits until no other run of these tests has networks, which would have the
-// same names, interfaces and ports.
-func alone(t *testing.T) {
-	t.Helper()
-	if err := lock(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-var lock = sync.OnceValue(func() error { return need.Alone("networks") })
 
 func have(what string) error {
 	switch what {

@@ -143,6 +143,7 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 		own = append(own, c.Own())
 	}
 	warn(cmd, own...)
+	withoutApp(cmd, s)
 	if o.Serve, err = f.serving(cmd, s); err != nil {
 		return err
 	}

@@ -154,6 +154,13 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		return nil, f.Err()
 	}
 	r.devices(t)
+	if path != "" {
+		root := f.Raw("")
+		t.App = App{File: f.Name, Tasks: root.Text("tasks_file")}
+		for _, script := range root.Key("exec_scripts").Items() {
+			t.App.Scripts = append(t.App.Scripts, script.Text("cmd"))
+		}
+	}
 	t.Weighted = r.weighted
 	return t, nil
 }

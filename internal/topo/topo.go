@@ -64,6 +64,8 @@ type Topology struct {
 	// Weighted is true if the file gives links different weights, which the routes of
 	// profiles do not follow.
 	Weighted bool `json:"-"`
+	// App is what a p4app.json of p4-utils has executed on this machine.
+	App App `json:"-"`
 
 	byName map[string]int // of a network that a Builder made
 }
@@ -110,6 +112,13 @@ type Given struct {
 	// switches that have none of their own. The names are relative to the folder of File,
 	// the topology, or to the folder above.
 	File, Runtime, CLI, Program, Source string
+}
+
+// App has the commands of a p4app.json of p4-utils.
+type App struct {
+	File    string   // the p4app.json
+	Tasks   string   // the file of its tasks, relative to its folder, or ""
+	Scripts []string // commands that are executed in its folder, outside the hosts
 }
 
 // Addressed returns the topology in which hosts have the addresses that its file gives.

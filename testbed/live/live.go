@@ -150,8 +150,6 @@ func possible(c *scenario.Case, o Options) error {
 		return errors.New("collectives and jobs are for virtual time: hosts here start every flow at its own time, and do not wait for other flows")
 	case c.Own() != nil && len(c.Traffic) > 0:
 		return errors.New("traffic of a program of one's own is for virtual time: give packets, or use fabric run")
-	case c.Own() != nil && (len(c.Faults) > 0 || o.Mininet):
-		return errors.New("a program of one's own runs without faults, and in namespaces alone: leave faults out, or use fabric run")
 	case c.Own() == nil && len(c.Packets) > 0:
 		return errors.New("packets with a profile are for virtual time: leave them out of the scenario")
 	case c.Open():
@@ -307,6 +305,7 @@ func (n *network) down() error {
 		n.Fabric.Close()
 	}
 	if n.script != nil {
+		n.EndHostCommands()
 		return n.script.end(n.Network.Network)
 	}
 	return n.Network.Down()
@@ -329,12 +328,8 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 		}
 	}()
 	for _, h := range n.lab.Plan.Hosts {
-		within, iface := func(do func() error) error { return netns.Within(netns.Namespace(o.Name, h.Name), do) }, local.HostInterface
-		if n.script != nil {
-			within, iface = func(do func() error) error { return n.WithinProcess(h.Name, do) }, h.Name+"-"+local.HostInterface
-		}
-		err := within(func() error {
-			p, err := wire.Open(iface)
+		err := n.WithinHost(h.Name, func() error {
+			p, err := wire.Open(local.HostInterface)
 			if err == nil {
 				ports = append(ports, p)
 			}
@@ -345,14 +340,8 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 		}
 	}
 	epoch := time.Now().Add(beforeStart)
-	if len(s.Faults) > 0 {
-		faults, err := Faults(s.Net(), s.Faults, epoch, n.lab.Plan.Scale)
-		if err == nil {
-			_, err = relay.Ask(netns.Control(o.Name), relay.Request{Faults: faults})
-		}
-		if err != nil {
-			return nil, time.Time{}, err
-		}
+	if err := n.faults(s, epoch); err != nil {
+		return nil, time.Time{}, err
 	}
 	defer netns.RunAhead()()
 	w.start()
@@ -392,6 +381,18 @@ func (n *network) traffic(ctx context.Context, s *scenario.Case, flows []fabric.
 	sampler.Wait()
 	started.Wait()
 	return reports, epoch, errors.Join(errs...)
+}
+
+// faults has the relay make the faults of a case, whose time zero is epoch.
+func (n *network) faults(c *scenario.Case, epoch time.Time) error {
+	if len(c.Faults) == 0 {
+		return nil
+	}
+	faults, err := Faults(c.Net(), c.Faults, epoch, n.lab.Plan.Scale)
+	if err == nil {
+		_, err = relay.Ask(netns.Control(n.Name), relay.Request{Faults: faults})
+	}
+	return err
 }
 
 // sampleEvery is the interval, in wall time, of reading queue lengths of a scenario

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
@@ -30,13 +31,10 @@ var _ exp.Maker = (*Maker)(nil)
 // Check returns an error if a case cannot run on real switches.
 func (m *Maker) Check(s *scenario.Scenario) error {
 	for _, c := range s.Cases() {
-		if c.Own() != nil {
-			return fmt.Errorf("%v: a program of one's own runs on real switches with deploy run, or here in virtual time", c)
-		}
 		if err := possible(c, m.Options); err != nil {
 			return fmt.Errorf("%v: %w", c, err)
 		}
-		if m.Local.Kind == local.BMv2 && c.BMv2.PacketRate == 0 {
+		if m.Local.Kind == local.BMv2 && c.Own() == nil && c.BMv2.PacketRate == 0 {
 			return fmt.Errorf("%v: the experiment is not for BMv2: add bmv2: {packet_rate: 250} to its file, and `exp run` in virtual time uses the same programs", c)
 		}
 	}
@@ -72,7 +70,12 @@ func (m *Maker) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(wor
 		if err != nil {
 			return nil, err
 		}
-		run, err := one(ctx, c, flows, plan, j.Seed, o)
+		var run *result.Run
+		if c.Own() != nil {
+			run, err = own(ctx, c, plan, j.Seed, o)
+		} else {
+			run, err = one(ctx, c, flows, plan, j.Seed, o)
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

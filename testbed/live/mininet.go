@@ -106,7 +106,7 @@ func upMininet(ctx context.Context, lab *local.Lab, o Options) (_ *network, err 
 	}
 	n := &network{Network: Network{Network: nn}, lab: lab, script: s}
 	for _, h := range lab.Plan.Hosts {
-		if err := nn.WithinProcess(h.Name, netns.DropRoCE); err != nil {
+		if err := nn.WithinHost(h.Name, netns.DropRoCE); err != nil {
 			return nil, err
 		}
 	}

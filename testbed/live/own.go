@@ -30,7 +30,7 @@ const (
 	ownConnect = 3 * time.Second
 )
 
-// own runs a case with a program of one's own, and single packets, between namespaces.
+// own runs a case with a program of one's own, and single packets.
 func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o Options) (run *result.Run, err error) {
 	lab := &local.Lab{Plan: plan, Program: c.Own(), Pauseless: o.Pauseless, SimpleSwitch: o.SimpleSwitch}
 	n, err := up(ctx, lab, o)
@@ -63,7 +63,11 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 		}
 	}()
 	for _, h := range plan.Hosts {
-		s, err := netns.Open(netns.Namespace(o.Name, h.Name), local.HostInterface)
+		var s *netns.Socket
+		err := n.WithinHost(h.Name, func() (err error) {
+			s, err = netns.Open("", local.HostInterface)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("host %s: %w", h.Name, err)
 		}
@@ -80,9 +84,12 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 			})
 		})
 	}
-	tcp := &acceptor{conns: make(map[[2]int]*accepted)}
+	if err := n.faults(c, begin); err != nil {
+		return nil, err
+	}
+	tcp := &acceptor{n: n, conns: make(map[[2]int]*accepted)}
 	defer tcp.close()
-	if err := tcp.listen(o.Name, c, all); err != nil {
+	if err := tcp.listen(c, all); err != nil {
 		return nil, err
 	}
 	for i := range all {
@@ -104,7 +111,7 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 			continue
 		}
 		streams.Go(func() {
-			n, closed := tcp.stream(ctx, o.Name, c, p)
+			n, closed := tcp.stream(ctx, c, p)
 			mu.Lock()
 			defer mu.Unlock()
 			w.Carried(p.Series, n, closed)
@@ -132,11 +139,13 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 	run = result.Collect(c.Net(), &fabric.Results{End: since(time.Now())}, 0, c.Measures)
 	run.Profile, run.Arm, run.Point, run.Seed = c.Label, c.Arm, c.Point, seed
 	c.Received(run, w.End())
+	run.Metrics, run.Steady, run.Links = result.Measure(&result.Observed{Topology: c.Net(), Results: run.Raw, Until: vtime.Never, Packets: run.Packets})
 	return run, nil
 }
 
 // acceptor accepts the TCP connections of all hosts.
 type acceptor struct {
+	n         *network
 	listeners []net.Listener
 	mu        sync.Mutex
 	conns     map[[2]int]*accepted // by the ports of source and destination
@@ -160,7 +169,7 @@ func (a *acceptor) at(source, destination int) *accepted {
 }
 
 // listen opens the listeners of all connections. They accept until they are closed.
-func (a *acceptor) listen(network string, c *scenario.Case, all []packets.Sending) error {
+func (a *acceptor) listen(c *scenario.Case, all []packets.Sending) error {
 	have := make(map[[2]int]bool)
 	ports := make(map[[2]int]bool)
 	for i := range all {
@@ -178,7 +187,7 @@ func (a *acceptor) listen(network string, c *scenario.Case, all []packets.Sendin
 		}
 		have[[2]int{p.To, pair[1]}] = true
 		to := &c.Net().Nodes[p.To]
-		err := netns.Within(netns.Namespace(network, to.Name), func() error {
+		err := a.n.WithinHost(to.Name, func() error {
 			l, err := net.Listen("tcp4", net.JoinHostPort(to.IP.String(), fmt.Sprint(pair[1])))
 			if err == nil {
 				a.listeners = append(a.listeners, l)
@@ -219,12 +228,12 @@ func (a *acceptor) close() {
 
 // stream opens a TCP connection between the kernels of two hosts, sends its bytes and closes
 // it. It returns how many the other host has read, and whether it has seen the end.
-func (a *acceptor) stream(ctx context.Context, network string, c *scenario.Case, p *packets.Sending) (read uint64, closed bool) {
+func (a *acceptor) stream(ctx context.Context, c *scenario.Case, p *packets.Sending) (read uint64, closed bool) {
 	from, to := &c.Net().Nodes[p.Host], &c.Net().Nodes[p.To]
 	ctx, cancel := context.WithTimeout(ctx, ownConnect)
 	defer cancel()
 	var conn net.Conn
-	err := netns.Within(netns.Namespace(network, from.Name), func() (err error) {
+	err := a.n.WithinHost(from.Name, func() (err error) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.IP.AsSlice(), Port: int(p.Stream.Source)}}
 		conn, err = d.DialContext(ctx, "tcp4", net.JoinHostPort(to.IP.String(), fmt.Sprint(p.Stream.Destination)))
 		return err

@@ -75,7 +75,9 @@ type Options struct {
 
 // Plan is a network to be built.
 type Plan struct {
-	Kind Kind
+	// Scripts are commands outside the hosts, as long as the network is up.
+	Scripts []Command
+	Kind    Kind
 	// Topology is the given one with the addresses of switches.
 	Topology *topo.Topology
 	// Scaled is the network that is built: all rates divided by Scale, all

@@ -115,6 +115,9 @@ func Script(c Config) ([]byte, error) {
 		data.Switches = append(data.Switches, line)
 	}
 	data.StaticARP = true
+	for _, command := range c.Plan.Scripts {
+		data.Commands = append(data.Commands, commandLine{"", command.Words, true})
+	}
 	for _, h := range c.Plan.Hosts {
 		data.StaticARP = data.StaticARP && !h.ARP
 		for _, command := range h.Commands {

@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	// Tests of another checkout use the same names.
-	if err := need.Alone("netns"); err != nil {
+	if err := need.Alone("networks"); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}

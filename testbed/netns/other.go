@@ -50,8 +50,14 @@ func (n *Network) Waited(string) time.Duration { return 0 }
 // Adopt fails.
 func Adopt(Config) (*Network, error) { return nil, errLinux }
 
-// WithinProcess fails.
-func (n *Network) WithinProcess(string, func() error) error { return errLinux }
+// RunScripts fails.
+func (n *Network) RunScripts() error { return errLinux }
+
+// EndHostCommands does nothing.
+func (n *Network) EndHostCommands() {}
+
+// WithinHost fails.
+func (n *Network) WithinHost(string, func() error) error { return errLinux }
 
 // DropRoCE fails.
 func DropRoCE() error { return errLinux }

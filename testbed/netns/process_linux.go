@@ -158,7 +158,7 @@ func Adopt(c Config) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{Config: c, journal: &journal{f}, switches: make(map[string]*process)}
+	n := &Network{Config: c, journal: &journal{f}, switches: make(map[string]*process), adopted: true}
 	for _, o := range objects {
 		if o.kind != "process" {
 			continue
@@ -173,10 +173,12 @@ func Adopt(c Config) (*Network, error) {
 	return n, nil
 }
 
-// WithinProcess is Within for the namespace of a process of the network: a host of
-// Mininet's.
-func (n *Network) WithinProcess(name string, do func() error) error {
-	p := n.switches[name]
+// WithinHost is Within for a host of the network.
+func (n *Network) WithinHost(name string, do func() error) error {
+	if !n.adopted {
+		return Within(Namespace(n.Name, name), do)
+	}
+	p := n.switches[name] // Mininet's shell in the host
 	if p == nil {
 		return fmt.Errorf("network %s has no process %s", n.Name, name)
 	}
@@ -290,12 +292,37 @@ func (n *Network) HostCommands(ctx context.Context, say func(text string)) error
 	return nil
 }
 
+// RunScripts starts the plan's commands outside the hosts. Their output is in the network's
+// scripts.log, and they end with the network.
+func (n *Network) RunScripts() error {
+	for _, c := range n.Plan.Scripts {
+		p, err := start(n.Name, "scripts", usualTurn, n.journal, c.Words[0], c.Words[1:]...)
+		if err != nil {
+			return fmt.Errorf("command %q of the topology: %w", c, err)
+		}
+		n.background = append(n.background, p)
+	}
+	return nil
+}
+
+// EndHostCommands ends the commands that are in the background. Down does so, too.
+func (n *Network) EndHostCommands() {
+	for _, p := range n.background {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+		<-p.done
+	}
+	n.background = nil
+}
+
 func (n *Network) hostCommand(ctx context.Context, host string, c local.Command) (failed string, err error) {
 	var p *process
-	err = Within(Namespace(n.Name, host), func() error {
+	err = n.WithinHost(host, func() error {
 		p, err = start(n.Name, host, usualTurn, n.journal, c.Words[0], c.Words[1:]...)
 		return err
 	})
+	if err == nil && c.Background {
+		n.background = append(n.background, p)
+	}
 	if err != nil || c.Background {
 		return "", err
 	}

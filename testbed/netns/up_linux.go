@@ -44,6 +44,9 @@ type Network struct {
 	journal  *journal
 	switches map[string]*process
 	relay    *process // nil: none
+	adopted  bool
+	// background are the commands of hosts that go on.
+	background []*process
 }
 
 // Up builds a network and starts its switches, without P4 programs. If it fails,

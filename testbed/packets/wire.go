@@ -122,6 +122,10 @@ func (s *Spec) sends(ip packet.IPv4) bool {
 	return ip.Protocol() == own.Protocol() && bytes.Equal(ip[12:16], own[12:16])
 }
 
+// icmpErrors are the types of messages of a kernel that quote a packet: unreachable, source
+// quench, redirect, time exceeded, parameter problem (RFC 792).
+var icmpErrors = []byte{3, 4, 5, 11, 12}
+
 func (w *Wire) recognise(host int, d []byte) (series, index int, answer bool) {
 	eth := packet.AsEthernet(d)
 	if eth == nil {
@@ -139,11 +143,15 @@ func (w *Wire) recognise(host int, d []byte) (series, index int, answer bool) {
 		if i >= 0 && i < len(list) && list[i].sends(ip) {
 			return i, max(id&(1<<seriesBit-1)-1, 0), false
 		}
-		if head := ip.HeaderLen(); at == packet.EthernetLen && ip.Protocol() == protoICMP && len(ip) >= head+icmpLen && ip[head] == 0 {
-			i := int(binary.BigEndian.Uint16(ip[head+4:])) - 1
-			if i >= 0 && i < len(list) && list[i].Ping && list[i].src == host {
-				return i, int(binary.BigEndian.Uint16(ip[head+6:])) - 1, true
-			}
+		head := ip.HeaderLen()
+		if at != packet.EthernetLen || ip.Protocol() != protoICMP || len(ip) < head+icmpLen {
+			continue
+		}
+		if slices.Contains(icmpErrors, ip[head]) {
+			return -1, 0, false // it quotes a packet
+		}
+		if i := int(binary.BigEndian.Uint16(ip[head+4:])) - 1; ip[head] == 0 && i >= 0 && i < len(list) && list[i].Ping && list[i].src == host {
+			return i, int(binary.BigEndian.Uint16(ip[head+6:])) - 1, true
 		}
 	}
 	best, most := -1, -1

@@ -32,7 +32,7 @@ type RegisterAt struct {
 var agreed = []struct {
 	metric string
 	within float64
-}{{"avg_fct_us", 0.15}, {"pause_frames", 0.25}, {"paused_us", 0.25}, {MarkedPackets, 0}}
+}{{"avg_fct_us", 0.15}, {"pause_frames", 0.25}, {"paused_us", 0.25}, {MarkedPackets, 0}, {"packets_received", 0.01}, {"packets_marked", 0}}
 
 // moments is how many times of a run registers are compared at.
 const moments = 4
@@ -144,7 +144,11 @@ func (a *Agreement) Write(w io.Writer) error {
 			continue
 		}
 		for _, m := range agreed {
-			x, y := float64(c.Mean[m.metric]), float64(v.Mean[m.metric])
+			mean, ok := c.Mean[m.metric]
+			if !ok {
+				continue
+			}
+			x, y := float64(mean), float64(v.Mean[m.metric])
 			info, ok := MetricOf(m.metric)
 			if !ok {
 				info.Title = strings.ReplaceAll(m.metric, "_", " ")
