@@ -33,7 +33,7 @@ func (r *expReal) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&r.kind, "switch", "bmv2", "`KIND`: with --on: bmv2 or softswitch")
 	fl.StringVar(&r.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: with --on: simple_switch_grpc, or its directory (default: $BMV2, or PATH)")
-	fl.StringVar(&r.prefix, "prefix", "", "`TEXT`: with --on: begins the names of the switches' interfaces")
+	fl.StringVar(&r.prefix, "prefix", "", "`TEXT`: with --on netns: begins the names of the switches' interfaces")
 	fl.IntVar(&r.tries, "tries", 3, "with --on: how often to repeat a run that this machine disturbs")
 }
 
@@ -45,6 +45,9 @@ func (r *expReal) prepare(cmd *cobra.Command, on string, plans []*exp.Plan, o *e
 	kind := local.Kind(r.kind)
 	if kind != local.BMv2 && kind != local.SoftSwitch {
 		return usageErrorf(cmd, "--switch is softswitch or bmv2, not %q", r.kind)
+	}
+	if on == "mininet" && r.prefix != "" {
+		return usageErrorf(cmd, "--prefix is for --on netns: in Mininet interfaces are called SWITCH-ethN")
 	}
 	if err := netns.Possible(); err != nil {
 		return err

@@ -34,3 +34,31 @@ func TestOneProcessIsAlone(t *testing.T) {
 		t.Errorf("alone for another thing: %v", err)
 	}
 }
+
+func TestAloneUntilTheLastRelease(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	free := func() bool {
+		t.Helper()
+		f, err := os.Open(filepath.Join(dir, fmt.Sprintf("pauseless-brief-%d.lock", os.Getuid())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	}
+	var releases []func()
+	for range 2 {
+		release, err := alone("brief")
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases = append(releases, release)
+	}
+	if releases[0](); free() {
+		t.Error("it is free after the first release of two")
+	}
+	if releases[1](); !free() {
+		t.Error("it is not free after the last release")
+	}
+}

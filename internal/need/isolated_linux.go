@@ -55,9 +55,11 @@ func Isolated(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		return true
 	}
-	if err := Alone("networks"); err != nil {
+	release, err := alone("networks")
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer release()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +73,9 @@ func Isolated(t *testing.T) bool {
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		t.Logf("without namespaces of its own: %v", err)
+		if err := Alone("networks"); err != nil {
+			t.Fatal(err)
+		}
 		return true
 	}
 	if err = cmd.Wait(); err != nil {

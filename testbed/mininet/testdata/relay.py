@@ -86,6 +86,12 @@ def journal_process(pid, name):
     journal("process", pid, started, name)
 
 
+def last(name):
+    """The last line of a log, which is removed with the network."""
+    with open(os.path.join(RUN_DIR, name + ".log")) as f:
+        return (f.read().strip().splitlines() or ["its log is empty"])[-1]
+
+
 def quiet(node, interface):
     """Switches offloads and IPv6 off, whose frames would disturb measurements."""
     for offload in "tso", "gso", "gro", "tx", "rx", "sg":
@@ -143,7 +149,7 @@ class P4Switch(Switch):
         host, port = address.split(":")
         for _ in range(600):
             if self.process.poll() is not None:
-                raise SystemExit(f"switch {self.name} ended at once; see {RUN_DIR}/{self.name}.log")
+                raise SystemExit(f"switch {self.name} ended at once: {last(self.name)}")
             try:
                 socket.create_connection((host, int(port)), 1).close()
                 return
@@ -175,7 +181,7 @@ class Relay(Switch):
         journal_process(self.process.pid, "relay")
         for _ in range(600):
             if self.process.poll() is not None:
-                raise SystemExit(f"the relay of the links ended at once; see {RUN_DIR}/relay.log")
+                raise SystemExit(f"the relay of the links ended at once: {last('relay')}")
             if os.path.exists(os.path.join(RUN_DIR, "relay.sock")):
                 return
             time.sleep(0.05)
