@@ -92,10 +92,44 @@ func only(name, given string) string {
 	for level := range strings.SplitSeq(name, "/") {
 		levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
 	}
-	if deeper := strings.Split(given, "/"); len(deeper) > len(levels) {
-		levels = append(levels, deeper[len(levels):]...)
+	var all []string
+	for _, one := range split(given, '|') {
+		parts := split(one, '/')
+		matches := true
+		for i, level := range strings.Split(name, "/") {
+			if i < len(parts) {
+				ok, err := regexp.MatchString(parts[i], level)
+				matches = matches && ok && err == nil
+			}
+		}
+		if matches {
+			all = append(all, strings.Join(append(levels[:len(levels):len(levels)], parts[min(len(levels), len(parts)):]...), "/"))
+		}
 	}
-	return strings.Join(levels, "/")
+	return strings.Join(all, "|")
+}
+
+// split splits a pattern as -test.run does: not within brackets and parentheses.
+func split(pattern string, at byte) (parts []string) {
+	begin, set, group := 0, 0, 0
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case c == '[':
+			set++
+		case c == ']':
+			set = max(set-1, 0)
+		case c == '(' && set == 0:
+			group++
+		case c == ')' && set == 0:
+			group--
+		case c == at && set == 0 && group == 0:
+			parts = append(parts, pattern[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(parts, pattern[begin:])
 }
 
 // enclosed prepares the namespaces, whose first process this is, and runs the test in

@@ -57,7 +57,7 @@ func TestIsolated(t *testing.T) {
 
 func TestOnlyItsSubtestsAreRun(t *testing.T) {
 	for _, c := range [][3]string{
-		{"TestA", "", "^TestA$"}, {"TestA", "A|B", "^TestA$"}, {"TestA", "A/x$", "^TestA$/x$"}, {"TestA/x.y", "A", `^TestA$/^x\.y$`}, {"TestA/x", "A/x/z/w", "^TestA$/^x$/z/w"},
+		{"TestA", "", "^TestA$"}, {"TestA", "A|B", "^TestA$"}, {"TestA", "B/(x|y)|A/[/|]/z|A/(u|v)$", "^TestA$/[/|]/z|^TestA$/(u|v)$"}, {"TestA", "A/x$", "^TestA$/x$"}, {"TestA/x.y", "A", `^TestA$/^x\.y$`}, {"TestA/x", "A/x/z/w", "^TestA$/^x$/z/w"},
 	} {
 		if got := only(c[0], c[1]); got != c[2] {
 			t.Errorf("of %s with %q: %q, want %q", c[0], c[1], got, c[2])
