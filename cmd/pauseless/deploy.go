@@ -43,7 +43,7 @@ Every command needs root, except list and mininet --script.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDeployNetnsCmd(), newDeployMininetCmd(), newDeployRunCmd(), newDeployListCmd(), newDeployCaptureCmd(), newDeployReplayCmd(), newDeployRelayCmd(), newDeployFaultCmd())
+	cmd.AddCommand(newDeployNetnsCmd(), newDeployMininetCmd(), newDeployRunCmd(), newDeployListCmd(), newDeployCaptureCmd(), newDeployReplayCmd(), newDeployRelayCmd(), newDeployTaskCmd(), newDeployFaultCmd())
 	return cmd
 }
 
@@ -128,8 +128,12 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	if own != nil {
-		left, err := plan.App()
+		left, err := plan.App(self)
 		if err != nil {
 			return err
 		}
@@ -140,10 +144,7 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if d.trace && kind == local.BMv2 {
 		return usageErrorf(cmd, "--trace is of the softswitch; BMv2 has its own log")
 	}
-	d.lab = &local.Lab{Plan: plan, Trace: d.trace}
-	if d.lab.Pauseless, err = os.Executable(); err != nil {
-		return err
-	}
+	d.lab = &local.Lab{Plan: plan, Trace: d.trace, Pauseless: self}
 	if kind == local.BMv2 {
 		if d.lab.SimpleSwitch, err = local.FindSimpleSwitch(d.bmv2); err != nil {
 			return err

@@ -19,8 +19,9 @@ import (
 )
 
 // App adds to the plan what a p4app.json of p4-utils has executed: its tasks to the
-// commands of hosts, and its scripts. It returns what is left out, one text each.
-func (p *Plan) App() (left []string, err error) {
+// commands of hosts, and its scripts. Self is this program, which waits for the times of
+// tasks. It returns what is left out, one text each.
+func (p *Plan) App(self string) (left []string, err error) {
 	app := &p.Topology.App
 	if app.File == "" {
 		return nil, nil
@@ -39,7 +40,7 @@ func (p *Plan) App() (left []string, err error) {
 			return nil, fmt.Errorf("%s: tasks_file: there is no file %s", app.File, file)
 		}
 		if err == nil {
-			left, err = p.tasks(file, string(text))
+			left, err = p.tasks(self, file, string(text))
 		}
 		if err != nil {
 			return nil, err
@@ -53,7 +54,7 @@ func (p *Plan) App() (left []string, err error) {
 		if c.Words[0] == "sudo" && len(c.Words) > 1 && os.Geteuid() == 0 {
 			c.Words = c.Words[1:]
 		}
-		p.Scripts = append(p.Scripts, Command{Words: append([]string{"sh", "-c", `cd "$0" && exec "$@"`, dir}, c.Words...), Background: true})
+		p.Scripts = append(p.Scripts, Command{Words: append([]string{"env", "-C", dir}, c.Words...), Background: true})
 	}
 	return left, nil
 }
@@ -62,7 +63,7 @@ func (p *Plan) App() (left []string, err error) {
 var taskFunctions = []string{"send_udp_flow", "recv_udp_flow"}
 
 // tasks adds the tasks of a file: lines NODE START DURATION COMMAND, times in seconds.
-func (p *Plan) tasks(file, text string) (left []string, err error) {
+func (p *Plan) tasks(self, file, text string) (left []string, err error) {
 	var names []string
 	for _, h := range p.Hosts {
 		names = append(names, h.Name)
@@ -103,10 +104,7 @@ func (p *Plan) tasks(file, text string) (left []string, err error) {
 		if err != nil {
 			return fail("%v", err)
 		}
-		run := []string{"sh", "-c", `sleep "$0" && exec "$@"`, strconv.FormatFloat(start, 'f', -1, 64)}
-		if duration > 0 {
-			run = append(run, "timeout", strconv.FormatFloat(duration, 'f', -1, 64))
-		}
+		run := []string{self, "deploy", "task", strconv.FormatFloat(start, 'f', -1, 64), strconv.FormatFloat(max(duration, 0), 'f', -1, 64)}
 		p.Hosts[h].Commands = append(p.Hosts[h].Commands, Command{Words: append(append(run, exe.Words...), w[4:]...), Background: true})
 	}
 	return left, nil

@@ -34,7 +34,7 @@ func appPlan(t *testing.T, tasks string) (*Plan, []string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := p.App()
+	left, err := p.App("pauseless")
 	return p, left, err
 }
 
@@ -45,8 +45,8 @@ func TestTasksAndScriptsOfP4Utils(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("%q %q %q", p.Hosts[0].Commands[len(p.Hosts[0].Commands)-1].Words, p.Hosts[1].Commands[len(p.Hosts[1].Commands)-1].Words, p.Scripts[0].Words[4:])
-	if want := `["sh" "-c" "sleep \"$0\" && exec \"$@\"" "0" "iperf3" "-s"] ["sh" "-c" "sleep \"$0\" && exec \"$@\"" "10.5" "timeout" "30" "ping" "10.0.0.1" "-c" "3"] ["python3" "controller.py" "s1"]`; got != want {
+	got := fmt.Sprintf("%q %q %q", p.Hosts[0].Commands[len(p.Hosts[0].Commands)-1].Words, p.Hosts[1].Commands[len(p.Hosts[1].Commands)-1].Words, p.Scripts[0].Words[3:])
+	if want := `["pauseless" "deploy" "task" "0" "0" "iperf3" "-s"] ["pauseless" "deploy" "task" "10.5" "30" "ping" "10.0.0.1" "-c" "3"] ["python3" "controller.py" "s1"]`; got != want {
 		t.Errorf("commands are\n%s, want\n%s", got, want)
 	}
 	if len(left) != 2 || !strings.Contains(left[0], "tasks.txt:5: recv_udp_flow is a function of p4-utils") || !strings.Contains(left[1], "tasks.txt:6: s1 is a switch") {
