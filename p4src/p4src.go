@@ -8,8 +8,8 @@ package p4src
 
 import "embed"
 
-// FS has TARGET/NAME.p4, TARGET/NAME.entries, TARGET/NAME.manifest.json and
-// TARGET/NAME.p4info.txtpb.
+// FS has v1model/NAME.p4, v1model/NAME.entries and v1model/NAME.manifest.json, and
+// v1model/p4info.txtpb, the objects of all programs that controllers see.
 //
 //go:embed v1model
 var FS embed.FS

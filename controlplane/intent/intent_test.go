@@ -275,12 +275,21 @@ func program(t *testing.T, profile string) (*manifest.Manifest, *p4configv1.P4In
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err = os.ReadFile("../../p4src/v1model/" + profile + ".p4info.txtpb")
+	data, err = os.ReadFile("../../p4src/v1model/p4info.txtpb")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var objects strings.Builder // those after a line that names the program
+	has := false
+	for line := range strings.Lines(string(data)) {
+		if names, ok := strings.CutPrefix(line, "# "); ok {
+			has = names == "all\n" || slices.Contains(strings.Fields(names), profile)
+		} else if has {
+			objects.WriteString(line)
+		}
+	}
 	info := new(p4configv1.P4Info)
-	if err := prototext.Unmarshal(data, info); err != nil {
+	if err := prototext.Unmarshal([]byte(objects.String()), info); err != nil {
 		t.Fatal(err)
 	}
 	return m, info

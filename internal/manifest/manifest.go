@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -353,16 +354,13 @@ func CheckAlpha(alpha float64) error {
 	return nil
 }
 
-// Encode returns the manifest as indented JSON.
+// Encode returns the manifest as JSON with a line for each table, register and parameter.
 func (m *Manifest) Encode() []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(m); err != nil {
+	text, err := outfile.JSON(m)
+	if err != nil {
 		panic("BUG: a manifest does not encode: " + err.Error())
 	}
-	return b.Bytes()
+	return text
 }
 
 // Has reports whether the program has a feature, or an option of one.
