@@ -295,10 +295,10 @@ func (s *Switch) Prefetch(frames [][]byte) {
 	}
 }
 
-// Fetch has the processor fetch what any packet needs, for callers that will soon
-// have the switch receive some, and have gone through much other memory since it
-// received the last ones: in step 0 the switch itself, in step 1 what it refers to,
-// and in step 2 what that refers to. Each step reads what the one before fetched.
+// Fetch loads into the processor's cache what any packet needs. Callers use it before the
+// switch receives packets, if they have read much other memory since it received the last
+// ones. Step 0 loads the switch, step 1 what its fields point to, and step 2 what those
+// point to. Each step reads what the one before has loaded.
 func (s *Switch) Fetch(step int) {
 	switch step {
 	case 0:

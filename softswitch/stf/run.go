@@ -482,7 +482,7 @@ func (r *runner) setMeter(c *Command) error {
 	rates := make([]simpleswitch.Rate, 2)
 	for i, w := range words {
 		if _, err := fmt.Sscanf(w, "%g:%d", &rates[i].PerMicrosecond, &rates[i].Burst); err != nil {
-			return fmt.Errorf("%q is no RATE:BURST", w)
+			return fmt.Errorf("%q is not of the form RATE:BURST", w)
 		}
 	}
 	return r.target.setMeter(m, index, rates)

@@ -168,7 +168,7 @@ func (c *Command) parseAdd(rest string) error {
 		if !ok {
 			n, err := strconv.Atoi(w)
 			if i != 0 || err != nil {
-				return fmt.Errorf("%q is no KEY:VALUE", w)
+				return fmt.Errorf("%q is not of the form KEY:VALUE", w)
 			}
 			c.Priority = n
 			continue

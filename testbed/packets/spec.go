@@ -152,8 +152,12 @@ func (s *Spec) prepare(t *topo.Topology, open func(name string) (io.ReadCloser, 
 	switch {
 	case kinds > 1:
 		return "", fmt.Errorf("a series has one of udp, tcp, ping, pcap and hex")
-	case s.Start < 0 || s.Every < 0 || s.Duration < 0:
-		return "start", fmt.Errorf("a time is negative")
+	case s.Start < 0:
+		return "start", fmt.Errorf("start is %v, must not be negative", s.Start)
+	case s.Every < 0:
+		return "every", fmt.Errorf("every is %v, must not be negative", s.Every)
+	case s.Duration < 0:
+		return "duration", fmt.Errorf("duration is %v, must not be negative", s.Duration)
 	case s.Count > 1 && s.Every == 0 && s.Rate == 0 && s.Pcap == "" && s.Count > 100_000:
 		return "count", fmt.Errorf("%d packets at once: give every, or rate", s.Count)
 	case s.Rate > 0 && s.Every > 0:

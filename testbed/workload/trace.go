@@ -31,7 +31,7 @@ func (tr *Trace) ends() bool { return true }
 
 func (tr *Trace) check(t *topo.Topology, _ bool) (string, error) {
 	if tr.Start < 0 {
-		return "start", fmt.Errorf("start is %v", tr.Start)
+		return "start", fmt.Errorf("start is %v, must not be negative", tr.Start)
 	}
 	f, err := tr.open.lines(tr.File)
 	if err != nil {
