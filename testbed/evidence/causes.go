@@ -97,11 +97,11 @@ func (d *documents) explain(o *result.Outcome, c *result.Judged) (why, remark st
 		if !s.Explains(c) || o.File() == by || !d.proven(s) || !d.gains(s, c) {
 			continue
 		}
-		cause := fmt.Sprintf("%s: [%s](../results/%s.md)", s.Text, by, by)
+		cause := fmt.Sprintf("%s: [%s](%s.md)", s.Text, by, by)
 		switch {
 		case s.Bound:
 			if most := d.limit(s, o, c); most != nil {
-				return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](../results/%s.md)", s.Text, share(most.Effect), most.in, most.in), ""
+				return fmt.Sprintf("a gain as large as the paper's cannot be expected: %s, the change is %s: [%s](%s.md)", s.Text, share(most.Effect), most.in, most.in), ""
 			}
 		case scale == o.Scale:
 			return cause, ""

@@ -72,7 +72,7 @@ func (d *documents) problem(format string, values ...any) {
 	d.problems = append(d.problems, fmt.Errorf(format, values...))
 }
 
-// results writes the pages of docs/results, and the claims of its outcomes.
+// results writes the outcomes of docs/results with their claims of today, and their pages.
 func (d *documents) results() {
 	known := make(map[string]bool)
 	for _, name := range exp.Names() {
@@ -104,11 +104,12 @@ func (d *documents) results() {
 			if exp.Lacking(s, o) > 0 {
 				d.lacking = append(d.lacking, o.File())
 			}
-			var text, page bytes.Buffer
-			if err := errors.Join(o.WriteKept(&text), o.WriteMarkdown(&page)); err != nil {
+			var text bytes.Buffer
+			if err := o.WriteKept(&text); err != nil {
 				d.problem("%s: %w", file, err)
 			}
-			d.files[file+".json"], d.files[file+".md"] = text.Bytes(), page.Bytes()
+			d.files[file+".json"] = text.Bytes()
+			d.resultsPage(o, nil)
 		}
 	}
 	for _, file := range d.glob("docs/results/*.json") {
@@ -116,6 +117,15 @@ func (d *documents) results() {
 			d.problem("%s does not belong to an experiment", file)
 		}
 	}
+}
+
+// resultsPage writes the page of an outcome.
+func (d *documents) resultsPage(o *result.Outcome, notes []result.ClaimNote) {
+	var page bytes.Buffer
+	if err := o.WritePage(&page, notes); err != nil {
+		d.problem("%s: %w", o.File(), err)
+	}
+	d.files["docs/results/"+o.File()+".md"] = page.Bytes()
 }
 
 // page returns a page as it is so far.

@@ -86,19 +86,22 @@ var lines = []struct{ figure, experiments, page string }{
 // paperHead is the beginning of the page of a paper.
 const paperHead = `# %s: claims, and what came out here
 
-[reproduction.md](../reproduction.md#claims) explains the columns, and has the figures and the numbers of claims of all papers.
+[reproduction.md](../reproduction.md#claims) explains the words, and has the figures and the numbers of claims of all papers.
 
 %s
 ## Claims
 
-| experiment | claim | paper | measured | 95 %% interval | runs | base runs | verdict | cause |
-|---|---|---:|---:|---:|---:|---|---|---|
+The page of an outcome has a line for each claim, with its interval, what its base runs were like, the verdict, and the cause as far as an experiment shows it.
+How many of them hold, are not reproduced, are open, and are not tested:
+
+| outcome | about | source | hold | not reproduced | open | not tested |
+|---|---|---|---:|---:|---:|---:|
 `
 
 // reproduction writes docs/reproduction.md, which has a row for each figure and table
-// of the papers, and the page of each paper, which has one for each claim at each
-// scale, made from what docs/results keeps. A cause is named where an experiment shows
-// it.
+// of the papers, and the page of each paper, which has one for each of its numbers and
+// for each outcome, made from what docs/results keeps. The pages of outcomes get the causes
+// of what came out where an experiment shows them.
 func (d *documents) reproduction() {
 	tallies := make(map[string]tally)           // by file
 	claims := make(map[string]*strings.Builder) // by paper
@@ -133,11 +136,13 @@ func (d *documents) reproduction() {
 				other = nil
 			}
 			var n tally
+			notes := make([]result.ClaimNote, len(o.Claims))
 			for i := range o.Claims {
 				n.add(&o.Claims[i])
 				numbers.add(of, o, &o.Claims[i])
 				sums[of][column(o.Claims[i].Claim.Paper.Given, o == paper)].add(&o.Claims[i])
-				switch why := d.writeClaim(claims[of], o, other, &o.Claims[i]); {
+				notes[i] = d.note(o, other, &o.Claims[i])
+				switch why := notes[i].Cause; {
 				case !o.Claims[i].Claim.Paper.Given, o.Claims[i].Untested():
 				case o.Claims[i].Verdict == result.Holds && !isFigure(name):
 				case o.Claims[i].Verdict == result.Holds && strings.Contains(why, notKnown):
@@ -157,6 +162,8 @@ func (d *documents) reproduction() {
 				}
 			}
 			tallies[o.File()] = n
+			d.resultsPage(o, notes)
+			fmt.Fprintf(claims[of], "| [%s](../results/%s.md) | %s | %s | %d | %d | %d | %d |\n", o.File(), o.File(), o.Summary, o.Source, n.holds, n.refuted, n.open, n.untested)
 		}
 	}
 
@@ -249,14 +256,15 @@ Figures that one experiment repeats have the same numbers.
 	fmt.Fprintf(&b, `
 ## Claims
 
-The page of a paper has its claims: %s.
-Each claim has a row for each scale, with the effect that the paper states, ours with its 95 %% interval (of paired runs), and the verdict.
+The page of a paper has its numbers and its outcomes: %s.
+The page of an outcome has a line for each claim, with the effect that the paper states, ours with its 95 %% interval (of paired runs), and the verdict.
 
+- A claim that has several points is written once, before the first.
 - Effects are changes relative to the scheme after "than".
   A change of less than 0.05 %% is printed as 0.0 %%.
 - "Base runs" are the PAUSE frames per run of the scheme after "than", the share of its measured flows that were paused at least once, and how many runs of both were not in a steady state.
 - "May be chance" marks differences that the procedure of Benjamini and Hochberg does not retain at a false discovery rate of 5 %% for each paper.
-- The last column has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else.
+- The column "cause" has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else.
   "Not known" is for claims with an effect in the paper that do not hold, or hold with an effect that is smaller by more than 10 points.
 - If a verdict is open, the column says whether the interval contains the paper's effect; this is not a cause.
 
@@ -318,23 +326,16 @@ func (n *tally) add(c *result.Judged) {
 	}
 }
 
-// writeClaim writes the row of a claim and returns its cause.
-func (d *documents) writeClaim(b *strings.Builder, o, paper *result.Outcome, c *result.Judged) string {
-	text := c.Text
-	if c.Point != "" {
-		text += ", " + c.Point
-	}
+// note returns what the page of an outcome says about a claim of a paper.
+func (d *documents) note(o, paper *result.Outcome, c *result.Judged) result.ClaimNote {
+	n := result.ClaimNote{Of: whichDCQCN(o, c), Base: circumstances(o, c), Cause: d.cause(o, paper, c)}
 	if c.Claim.Note != "" {
-		text += " (" + c.Claim.Note + ")"
+		n.Of = " (" + c.Claim.Note + ")" + n.Of
 	}
-	verdict := o.Says(c)
 	if d.chance[c] {
-		verdict += byChance
+		n.Verdict = byChance
 	}
-	text += whichDCQCN(o, c)
-	why := d.cause(o, paper, c)
-	fmt.Fprintf(b, "| [%s](../results/%s.md) | %s | %s | %s | %s | %d | %s | %s | %s |\n", o.File(), o.File(), text, paperText(c), share(c.Effect), interval(c), c.Seeds, circumstances(o, c), verdict, why)
-	return why
+	return n
 }
 
 // share writes a change.

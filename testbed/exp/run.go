@@ -158,13 +158,14 @@ func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
 // earlier versions have that of the whole file instead.
 func RunsHash(s *scenario.Scenario) string { return sum(s.Runs()) }
 
-// take notes the runs of an earlier outcome, but for those of stale arms, and which of
-// them to make again: one, even if the budget is spent.
+// take keeps the runs of an earlier outcome that need not be made again: not those that
+// failed or had stuck flows, nor those of stale arms. One of them is the sample, which is
+// made again even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 	stale := StaleArms(earlier, r.p.arms())
 	for _, n := range earlier.Again() {
 		// A run with stuck flows may end in another way with this version.
-		if n.State != result.Failed && len(n.Stuck) == 0 && !slices.ContainsFunc(stale, func(s Stale) bool { return s.Arm == n.Arm }) {
+		if n.State != result.Failed && len(n.Stuck)+n.StuckLeftOut == 0 && !slices.ContainsFunc(stale, func(s Stale) bool { return s.Arm == n.Arm }) {
 			r.earlier[jobName(n.Arm, n.Point, n.Seed)] = n
 		}
 	}
@@ -330,8 +331,8 @@ feeding:
 	return first
 }
 
-// onceFirst returns the jobs with those at the end whose run is that of another one
-// before them, so that no worker waits for it.
+// onceFirst moves jobs with a key that occurred before to the end, so that no worker waits
+// for the run of another.
 func onceFirst(jobs []Job) []Job {
 	seen := make(map[string]bool)
 	var first, again []Job

@@ -216,8 +216,20 @@ func eachRun(runs iter.Seq2[*Run, error], rows func(*Run, func([]any, error) boo
 	}
 }
 
+// A ClaimNote is what a page says about a claim that does not follow from its outcome
+// alone. Texts may be empty.
+type ClaimNote struct {
+	Of      string // after the text of the claim
+	Base    string // what the runs of the base were like
+	Verdict string // after the verdict
+	Cause   string // of the verdict
+}
+
 // WriteMarkdown writes the outcome as a page.
-func (o *Outcome) WriteMarkdown(w io.Writer) error {
+func (o *Outcome) WriteMarkdown(w io.Writer) error { return o.WritePage(w, nil) }
+
+// WritePage writes the outcome as a page, with a note for each claim.
+func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s", o.File(), strings.TrimSuffix(o.Summary, "."))
 	if o.Source != "" {
@@ -232,12 +244,20 @@ func (o *Outcome) WriteMarkdown(w io.Writer) error {
 		for i, l := range lines {
 			b.WriteString("| " + strings.Join(l, " | ") + " |\n")
 			if i == 0 {
-				b.WriteString("|---|" + strings.Repeat("---:|", len(l)-1) + "\n")
+				b.WriteString("|---|")
+				for _, title := range l[1:] {
+					if notes != nil && slices.Contains(sentences, title) {
+						b.WriteString("---|")
+					} else {
+						b.WriteString("---:|")
+					}
+				}
+				b.WriteByte('\n')
 			}
 		}
 	}
 	if len(o.Claims) > 0 {
-		table(o.verdicts())
+		table(noted(o.verdicts(), notes))
 	}
 	for _, lines := range o.tables(false) {
 		table(lines)
@@ -247,4 +267,37 @@ func (o *Outcome) WriteMarkdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// sentences are the columns of noted claims that contain text.
+var sentences = []string{"base runs", "verdict", "cause"}
+
+// noted adds notes to the table of claims. A claim is written once for all points that
+// follow each other. A column in which nothing would stand is left out, also that of the
+// papers' effects.
+func noted(claims [][]string, notes []ClaimNote) [][]string {
+	if notes == nil {
+		return claims
+	}
+	lines := [][]string{slices.Insert(slices.Clone(claims[0]), len(claims[0])-1, "base runs")}
+	lines[0] = append(lines[0], "cause")
+	for i, l := range claims[1:] {
+		n, l := &notes[i], slices.Clone(l)
+		l[0] += n.Of
+		l[len(l)-1] += n.Verdict
+		lines = append(lines, append(slices.Insert(l, len(l)-1, n.Base), n.Cause))
+	}
+	for i := len(lines) - 1; i > 1; i-- {
+		if lines[i][0] == lines[i-1][0] {
+			lines[i][0] = ""
+		}
+	}
+	for k := len(lines[0]) - 1; k >= 0; k-- {
+		if !slices.ContainsFunc(lines[1:], func(l []string) bool { return l[k] != "" }) {
+			for i := range lines {
+				lines[i] = slices.Delete(lines[i], k, k+1)
+			}
+		}
+	}
+	return lines
 }

@@ -14,7 +14,7 @@ func FuzzReaders(f *testing.F) {
 	f.Add([]byte(`[{"scenario":"x","profile":"drill","seed":1,"summary":{}}]`))
 	f.Add([]byte(`{"experiment":"x","claims":[]}`))
 	f.Add([]byte(`[{"flows":[{"size":1e300}]}]`))
-	f.Add([]byte(`{"format":"pauseless-kept/1","axes":[{"name":"x"}],"metrics":["p99_fct_us"],"claims":[{"less":"p99_fct_us","with":"a","than":"b"}],"cells":[{"arm":"a","point":["1"],"seeds":2,"values":[[1,2]]},{"arm":"b","point":["1"],"seeds":[2,1],"runs":[{"seed":1,"z":4}],"values":[null]}]}`))
+	f.Add([]byte(`{"format":"pauseless-kept/2","axes":[{"name":"x"}],"metrics":["p99_fct_us"],"claims":[{"less":"p99_fct_us","with":"a","than":"b"}],"cells":[{"arm":"a","point":["1"],"seeds":2,"values":[[1,2]]},{"arm":"b","point":["1"],"seeds":[2,1],"unsteady":{"1":4},"values":[null]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if o, err := ReadOutcome(bytes.NewReader(text)); err == nil && o == nil {
 			t.Error("neither an outcome nor an error")

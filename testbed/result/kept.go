@@ -13,24 +13,52 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pauseless/pauseless/internal/outfile"
 )
 
 // KeptFormat is the format of an outcome without what follows from its values.
-const KeptFormat = "pauseless-kept/1"
+const KeptFormat = "pauseless-kept/2"
 
-// StuckKept is the number of stuck flows of each run in a slim outcome.
+// StuckKept is the number of stuck flows that a slim outcome names, of the first run that
+// has some.
 const StuckKept = 1
 
-// digitsKept is the number of significant digits of a number in a slim outcome that
-// is not whole. A number has more if its page would be another without them.
-const digitsKept = 6
+// The numbers of significant digits that a number in a slim outcome has if it is not
+// whole: of a metric of claims or their premises, and of another one. A number has more if
+// its page would be another without them.
+const (
+	digitsClaimed = 6
+	digitsOther   = 4
+)
 
-// general are the metrics that a slim outcome has beside those of its claims, with
-// their tiers. Counters of programs are kept as well.
-var general = []string{
-	"flows", "finished", "stuck_flows", "avg_fct_us", "p50_fct_us", "p95_fct_us", "p99_fct_us", "avg_slowdown", "p99_slowdown", "completion_us", "incast_last_us",
-	"avg_cct_us", "p99_cct_us", "stalled_flows", "pause_frames", "paused_us", "storms", "roots", "waited_us", "victim_time_us", "victims", "tree_us", "out_of_order", "resent", "timeouts", "max_queue_bytes", "deadlocked",
-	"cnps", "dropped", "overflowed", "postcards_per_flow",
+// general are the metrics that a slim outcome has beside those of headline, and of its
+// claims and their premises. Those of pauses are also kept by tier.
+var general = []string{"flows", "stuck_flows", "roots", "timeouts", "deadlocked", "cnps", "dropped", "overflowed", "postcards_per_flow", "warnings_sent"}
+
+// claimed reports whether a claim or its premise is about a metric.
+func (k *kept) claimed(name string) bool {
+	return slices.ContainsFunc(k.Claims, func(c Claim) bool {
+		_, metric := c.Relation()
+		_, premise := c.Premise.Relation()
+		return name == metric || name == premise && name != stalledRatio
+	})
+}
+
+// keeps reports whether a slim outcome has a metric. Without claims it has all counters of
+// programs.
+func (k *kept) keeps(name string) bool {
+	base, selector, _ := strings.Cut(name, ".")
+	_, standard := MetricOf(name)
+	switch {
+	case k.claimed(name):
+		return true
+	case !standard:
+		return len(k.Claims) == 0 || slices.Contains(acts, name) || slices.Contains(general, name)
+	case selector == "":
+		return slices.Contains(general, name) || slices.Contains(headline, name)
+	}
+	return slices.Contains(tierNames, selector) && (base == "pause_frames" || base == "paused_us")
 }
 
 // kept is an outcome in KeptFormat: values by arm, point and seed, and the claims as
@@ -46,24 +74,70 @@ type kept struct {
 	Scenario     string     `json:"scenario_sha256"`
 	Looks        bool       `json:"looks,omitempty"`
 	Partial      bool       `json:"partial,omitempty"`
-	Arms         []Arm      `json:"arms"`
+	Arms         []keptArm  `json:"arms"`
 	Axes         []Axis     `json:"axes,omitempty"`
 	Claims       []Claim    `json:"claims,omitempty"`
 	Loads        []Load     `json:"offered_load,omitempty"`
-	Links        []Link     `json:"links,omitempty"`
+	Links        []keptLink `json:"links,omitempty"`
 	LinksLeftOut int        `json:"links_left_out,omitempty"`
 	Remarks      []string   `json:"remarks,omitempty"`
 	Metrics      []string   `json:"metrics"` // of the values of each cell
 	Cells        []keptCell `json:"cells"`
 }
 
+// keptArm is an Arm. Fields that are nil are those of the first arm.
+type keptArm struct {
+	Name     string            `json:"name"`
+	Profile  string            `json:"profile"`
+	Target   *string           `json:"target,omitempty"`
+	CC       *string           `json:"cc,omitempty"`
+	Recovery *string           `json:"recovery,omitempty"`
+	Settings map[string]string `json:"settings,omitempty"`
+	Program  string            `json:"program,omitempty"`
+	Hosts    *string           `json:"hosts,omitempty"`
+}
+
+// compactArms leaves out what all arms have in common.
+func compactArms(arms []Arm) (list []keptArm) {
+	for i := range arms {
+		a, first := &arms[i], &arms[0]
+		unless := func(own, first *string) *string {
+			if i > 0 && *own == *first || i == 0 && *own == "" {
+				return nil
+			}
+			return own
+		}
+		list = append(list, keptArm{a.Name, a.Profile, unless(&a.Target, &first.Target), unless(&a.CC, &first.CC), unless(&a.Recovery, &first.Recovery), a.Settings, a.Program, unless(&a.Hosts, &first.Hosts)})
+	}
+	return list
+}
+
+// arms is the inverse of compactArms.
+func (k *kept) arms() (list []Arm) {
+	for i := range k.Arms {
+		a, first := &k.Arms[i], &k.Arms[0]
+		or := func(own, first *string) string {
+			switch {
+			case own != nil:
+				return *own
+			case first != nil:
+				return *first
+			}
+			return ""
+		}
+		list = append(list, Arm{a.Name, a.Profile, or(a.Target, first.Target), or(a.CC, first.CC), or(a.Recovery, first.Recovery), a.Settings, a.Program, or(a.Hosts, first.Hosts)})
+	}
+	return list
+}
+
 // keptCell is one arm at one point.
 type keptCell struct {
-	Arm    string     `json:"arm"`
-	Point  []string   `json:"point,omitempty"`
-	Seeds  seedList   `json:"seeds"`
-	Runs   []keptRun  `json:"runs,omitempty"` // those of which more than the values is to be said
-	Values []seedNums `json:"values"`         // by metric; null for one that the cell lacks
+	Arm      string             `json:"arm"`
+	Point    []string           `json:"point,omitempty"`
+	Seeds    seedList           `json:"seeds"`
+	Unsteady map[uint64]float64 `json:"unsteady,omitempty"` // Steady.Z of runs of which no more is kept, by seed
+	Runs     []keptRun          `json:"runs,omitempty"`     // those of which more than the values is to be said
+	Values   []seedNums         `json:"values"`             // by metric; null for one that the cell lacks
 }
 
 // keptRun is what is kept of a run beside its values.
@@ -73,7 +147,6 @@ type keptRun struct {
 	Error        string   `json:"error,omitempty"`
 	EndUS        float64  `json:"end_us,omitempty"`
 	Steady       *Steady  `json:"steady,omitempty"`
-	Z            float64  `json:"z,omitempty"` // of Steady, if no more of it is kept
 	Stuck        []Stuck  `json:"stuck,omitempty"`
 	StuckLeftOut int      `json:"stuck_left_out,omitempty"`
 	Remarks      []string `json:"remarks,omitempty"`
@@ -127,45 +200,112 @@ const mostValues = 5_000_000
 // mostCells is the greatest number of cells of an outcome.
 const mostCells = 10_000
 
-// seedNums are values in the order of the seeds; one number is for all seeds.
-type seedNums []Num
+// seedNums are values in the order of the seeds; one number is for all seeds. As JSON they
+// may be the name of an arm whose cell, before this one and at the same point, has the
+// same values.
+type seedNums struct {
+	nums []Num
+	like string // the arm
+}
 
 // MarshalJSON implements json.Marshaler.
 func (v seedNums) MarshalJSON() ([]byte, error) {
-	if len(v) == 0 {
+	switch {
+	case v.like != "":
+		return json.Marshal(v.like)
+	case len(v.nums) == 0:
 		return []byte("null"), nil
+	case v.constant():
+		return json.Marshal(v.nums[0])
 	}
-	if !slices.ContainsFunc(v, func(x Num) bool { return x != v[0] }) {
-		return json.Marshal(v[0])
-	}
-	return json.Marshal([]Num(v))
+	return json.Marshal(v.nums)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *seedNums) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte("[")) {
-		return json.Unmarshal(data, (*[]Num)(v))
+	switch {
+	case bytes.HasPrefix(data, []byte("[")):
+		return json.Unmarshal(data, &v.nums)
+	case bytes.HasPrefix(data, []byte(`"`)) && !slices.Contains(infinities, string(data[1:len(data)-1])):
+		return json.Unmarshal(data, &v.like)
 	}
-	*v = make(seedNums, 1)
-	return json.Unmarshal(data, &(*v)[0])
+	v.nums = make([]Num, 1)
+	return json.Unmarshal(data, &v.nums[0])
+}
+
+// constant reports whether all values are the same number.
+func (v *seedNums) constant() bool {
+	return !slices.ContainsFunc(v.nums, func(x Num) bool { return x != v.nums[0] })
 }
 
 // of returns the value of the i-th seed; NaN if there is none.
-func (v seedNums) of(i int) Num {
+func (v *seedNums) of(i int) Num {
 	switch {
-	case len(v) == 1:
-		return v[0]
-	case i < len(v):
-		return v[i]
+	case len(v.nums) == 1:
+		return v.nums[0]
+	case i < len(v.nums):
+		return v.nums[i]
 	}
 	return Num(math.NaN())
+}
+
+// infinities are what Num writes for numbers that JSON does not have. No arm with such a
+// name is referred to.
+var infinities = []string{"inf", "-inf"}
+
+// before returns the cells at the point of the i-th one that are before it.
+func (k *kept) before(i int) (cells []*keptCell) {
+	for n := range k.Cells[:i] {
+		if c := &k.Cells[n]; slices.Equal(c.Point, k.Cells[i].Point) {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// refer replaces values that are those of another arm by its name.
+func (k *kept) refer() {
+	for i := range k.Cells {
+		before := k.before(i)
+		for m := range k.Cells[i].Values {
+			v := &k.Cells[i].Values[m]
+			if len(v.nums) < 2 || v.constant() {
+				continue
+			}
+			n := slices.IndexFunc(before, func(c *keptCell) bool {
+				return slices.Equal(c.Values[m].nums, v.nums) && c.Arm != "" && !slices.Contains(infinities, c.Arm)
+			})
+			if n >= 0 {
+				*v = seedNums{like: before[n].Arm}
+			}
+		}
+	}
+}
+
+// resolve is the inverse of refer.
+func (k *kept) resolve() error {
+	for i := range k.Cells {
+		for m := range k.Cells[i].Values {
+			v := &k.Cells[i].Values[m]
+			if v.like == "" {
+				continue
+			}
+			before := k.before(i)
+			n := slices.IndexFunc(before, func(c *keptCell) bool { return c.Arm == v.like && m < len(c.Values) })
+			if n < 0 {
+				return fmt.Errorf("cell %d: there are no values of %s at its point before it", i+1, v.like)
+			}
+			*v = before[n].Values[m]
+		}
+	}
+	return nil
 }
 
 // compact returns the outcome without what follows from its values.
 func (o *Outcome) compact() *kept {
 	k := &kept{
 		Format: KeptFormat, Experiment: o.Experiment, Summary: o.Summary, Source: o.Source, Scale: o.Scale, Why: o.Why, Command: o.Command, Scenario: o.Scenario,
-		Looks: o.Looks, Partial: o.Partial, Arms: o.Arms, Axes: o.Axes, Loads: o.Loads, Links: o.Links, LinksLeftOut: o.LinksLeftOut, Remarks: o.Remarks,
+		Looks: o.Looks, Partial: o.Partial, Arms: compactArms(o.Arms), Axes: o.Axes, Loads: o.Loads, Links: compactLinks(o.Links), LinksLeftOut: o.LinksLeftOut, Remarks: o.Remarks,
 	}
 	for i := range o.Claims {
 		if c := o.Claims[i].Claim; i == 0 || !reflect.DeepEqual(c, o.Claims[i-1].Claim) {
@@ -179,7 +319,7 @@ func (o *Outcome) compact() *kept {
 		c := &o.Cells[i]
 		cell := keptCell{Arm: c.Arm, Point: c.Point, Seeds: seedsOf(c.Seeds), Values: make([]seedNums, len(k.Metrics))}
 		for m, name := range k.Metrics {
-			cell.Values[m] = c.Values[name]
+			cell.Values[m].nums = c.Values[name]
 		}
 		for n := range o.Runs {
 			r := &o.Runs[n]
@@ -191,7 +331,7 @@ func (o *Outcome) compact() *kept {
 				run.State = r.State
 			}
 			if r.Steady != nil && *r.Steady == (Steady{Z: r.Steady.Z}) {
-				run.Z = r.Steady.Z
+				cell.unsteady(r.Seed, r.Steady.Z)
 			} else {
 				run.Steady = r.Steady
 			}
@@ -203,6 +343,14 @@ func (o *Outcome) compact() *kept {
 		k.Cells = append(k.Cells, cell)
 	}
 	return k
+}
+
+// unsteady notes Steady.Z of a run.
+func (c *keptCell) unsteady(seed uint64, z float64) {
+	if c.Unsteady == nil {
+		c.Unsteady = make(map[uint64]float64)
+	}
+	c.Unsteady[seed] = z
 }
 
 // outcome computes what follows from the values.
@@ -221,7 +369,7 @@ func (k *kept) outcome() (*Outcome, error) {
 	}
 	o := &Outcome{
 		Experiment: k.Experiment, Summary: k.Summary, Source: k.Source, Scale: k.Scale, Why: k.Why, Command: k.Command, Scenario: k.Scenario,
-		Looks: k.Looks, Partial: k.Partial, Arms: k.Arms, Axes: k.Axes, Loads: k.Loads,
+		Looks: k.Looks, Partial: k.Partial, Arms: k.arms(), Axes: k.Axes, Loads: k.Loads,
 	}
 	var runs []RunNote
 	for i := range k.Cells {
@@ -238,9 +386,9 @@ func (k *kept) outcome() (*Outcome, error) {
 				more := &c.Runs[at]
 				r.State, r.Error, r.EndUS, r.Steady = cmp.Or(more.State, Done), more.Error, more.EndUS, more.Steady
 				r.Stuck, r.StuckLeftOut, r.Remarks, r.Unmet = more.Stuck, more.StuckLeftOut, more.Remarks, more.Unmet
-				if more.Z != 0 {
-					r.Steady = &Steady{Z: more.Z}
-				}
+			}
+			if z, ok := c.Unsteady[seed]; ok {
+				r.Steady = &Steady{Z: z}
 			}
 			runs = append(runs, r)
 		}
@@ -249,81 +397,52 @@ func (k *kept) outcome() (*Outcome, error) {
 	for i := range runs {
 		runs[i].Earlier = false // Again sets it where that matters
 	}
-	o.Links, o.LinksLeftOut, o.Remarks = k.Links, k.LinksLeftOut, k.Remarks
+	o.Links, o.LinksLeftOut, o.Remarks = k.links(o.Cells), k.LinksLeftOut, k.Remarks
 	return o, nil
 }
 
 // Slim returns a copy of the outcome of a size that can be committed: the metrics of
-// its claims and the general ones, with few digits, and the links of its page. Its
-// page and the verdicts are the same.
+// its claims, of their premises and of its page, and few others, with few digits, and the
+// links of its page. Its page and the verdicts are the same.
 func (o *Outcome) Slim() *Outcome {
 	k := o.compact()
 	k.Loads = nil // they follow from the scenario
-	k.links(o)
-	var named []string
-	for i := range k.Claims {
-		_, metric := k.Claims[i].Relation()
-		named = append(named, metric)
-	}
+	k.slimLinks(o)
 	metrics := k.Metrics
 	k.Metrics = nil
 	for _, name := range metrics {
-		base, selector, _ := strings.Cut(name, ".")
-		_, standard := MetricOf(name)
-		if !standard || slices.Contains(named, name) || slices.Contains(general, base) && (selector == "" || slices.Contains(tierNames, selector)) {
+		if k.keeps(name) {
 			k.Metrics = append(k.Metrics, name)
 		}
 	}
+	named := false // whether a stuck flow is
 	for i := range k.Cells {
 		c := &k.Cells[i]
 		c.Values = make([]seedNums, len(k.Metrics))
 		for m, name := range k.Metrics {
-			c.Values[m] = o.Cells[i].Values[name]
+			c.Values[m].nums = o.Cells[i].Values[name]
 		}
 		slim := c.Runs[:0]
 		for _, r := range c.Runs {
 			if r.EndUS = 0; r.Steady != nil {
 				if !r.Steady.OK() {
-					r.Z = round(r.Steady.Z, 3)
+					c.unsteady(r.Seed, round(r.Steady.Z, 3))
 				}
 				r.Steady = nil
 			}
-			most := min(len(r.Stuck), StuckKept)
+			most := 0
+			if len(r.Stuck) > 0 && !named {
+				most, named = min(len(r.Stuck), StuckKept), true
+			}
 			r.StuckLeftOut += len(r.Stuck) - most
 			r.Stuck = r.Stuck[:most:most]
-			if r.State != "" || r.Error != "" || r.Z != 0 || len(r.Remarks) > 0 || len(r.Unmet) > 0 {
+			if r.State != "" || r.Error != "" || len(r.Remarks) > 0 || len(r.Unmet) > 0 {
 				slim = append(slim, r)
 			}
 		}
 		c.Runs = slim
 	}
 	return k.rounded(o)
-}
-
-// links leaves the links of the page.
-func (k *kept) links(o *Outcome) {
-	shown, all := o.linksShown(), k.Links
-	k.Links = nil
-	left := len(all)
-	for i := range o.Cells {
-		c := &o.Cells[i]
-		for _, s := range shown {
-			if !slices.Equal(s.Point, c.Point) {
-				continue
-			}
-			at := slices.IndexFunc(all, func(l Link) bool { return l.Arm == c.Arm && l.same(s) })
-			switch {
-			case at >= 0:
-				l := all[at]
-				l.Frames, l.PausedUS, l.Half = round(l.Frames, digitsKept), roundAs(l.PausedUS), roundAs(l.Half)
-				k.Links = append(k.Links, l)
-				left--
-			case o.LinksLeftOut == 0: // it was not paused
-				k.Links = append(k.Links, Link{Arm: c.Arm, Point: c.Point, Node: s.Node, Peer: s.Peer})
-			}
-		}
-	}
-	k.LinksLeftOut += left
 }
 
 // round returns a number with so many significant digits.
@@ -335,14 +454,21 @@ func round(x float64, digits int) float64 {
 	return y
 }
 
-// SameKept reports whether a value of a slim outcome may be that of a run.
+// SameKept reports whether a value of a slim outcome may be that of a run: it differs by
+// half a unit of its last digit, and a little, as it may have been rounded twice.
 func SameKept(kept, x float64) bool {
-	return kept == x || x != math.Trunc(x) && math.Abs(kept-x) <= 5.1*math.Pow10(-digitsKept)*math.Abs(x)
+	if kept == x || x == math.Trunc(x) {
+		return kept == x
+	}
+	mantissa, _, _ := strings.Cut(strconv.FormatFloat(math.Abs(kept), 'e', -1, 64), "e")
+	digits := max(digitsOther, len(strings.Replace(mantissa, ".", "", 1)))
+	unit := math.Pow10(int(math.Floor(math.Log10(math.Abs(x)))) - digits + 1)
+	return math.Abs(kept-x) <= 0.51*unit
 }
 
-// roundAs returns a number with at least digitsKept digits that a page prints as x.
+// roundAs returns a number with at least digitsClaimed digits that a page prints as x.
 func roundAs(x float64) float64 {
-	for digits := digitsKept; ; digits++ {
+	for digits := digitsClaimed; ; digits++ {
 		if y := round(x, digits); number(y) == number(x) {
 			return y
 		}
@@ -352,19 +478,30 @@ func roundAs(x float64) float64 {
 // rounded returns the outcome of rounded values. Those without which the page of o
 // would be another have more digits.
 func (k *kept) rounded(o *Outcome) *Outcome {
-	type value struct{ point, metric string } // all arms have as many digits, so that equal values stay equal
-	at := func(cell int, metric string) value { return value{o.PointText(o.Cells[cell].Point), metric} }
+	// Cells that are compared have as many digits, so that equal values stay equal.
+	type value struct{ point, metric string }
+	points := slices.ContainsFunc(k.Claims, func(c Claim) bool { return len(c.ThanAt) > 0 })
+	at := func(cell int, metric string) value {
+		if points {
+			return value{"", metric}
+		}
+		return value{o.PointText(o.Cells[cell].Point), metric}
+	}
 	whole := make([][]seedNums, len(k.Cells))
 	for i := range k.Cells {
 		whole[i] = k.Cells[i].Values
 	}
-	digits := make(map[value]int)
+	digits := make(map[value]int) // beyond those of the metric
 	for {
 		for i := range k.Cells {
 			k.Cells[i].Values = make([]seedNums, len(k.Metrics))
 			for m, name := range k.Metrics {
-				for _, x := range whole[i][m] {
-					k.Cells[i].Values[m] = append(k.Cells[i].Values[m], Num(round(float64(x), digitsKept+digits[at(i, name)])))
+				v, least := &k.Cells[i].Values[m], digitsOther
+				if k.claimed(name) {
+					least = digitsClaimed
+				}
+				for _, x := range whole[i][m].nums {
+					v.nums = append(v.nums, Num(round(float64(x), least+digits[at(i, name)])))
 				}
 			}
 		}
@@ -393,7 +530,7 @@ func (k *kept) rounded(o *Outcome) *Outcome {
 		}
 		changed := false
 		for v := range more {
-			if digits[v] < 17-digitsKept {
+			if digits[v] < 17-digitsOther {
 				digits[v]++
 				changed = true
 			}
@@ -405,64 +542,19 @@ func (k *kept) rounded(o *Outcome) *Outcome {
 }
 
 // WriteKept writes the outcome in KeptFormat. ReadOutcome reads it.
-func (o *Outcome) WriteKept(w io.Writer) error { return writeLines(w, o.compact()) }
+func (o *Outcome) WriteKept(w io.Writer) error {
+	k := o.compact()
+	k.refer()
+	return writeLines(w, k)
+}
 
 // writeLines writes JSON with a line for each field, and for each element of an array
 // of objects, and a seal.
 func writeLines(w io.Writer, v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	text, err := outfile.JSON(v)
+	if err != nil {
 		return err
 	}
-	_, err := w.Write(Seal(lines(b.Bytes())))
+	_, err = w.Write(Seal(text))
 	return err
-}
-
-// linesDeep is the depth down to which a value has its own line.
-const linesDeep = 2
-
-func lines(compact []byte) []byte {
-	out := make([]byte, 0, len(compact)+len(compact)/8)
-	depth, quoted := 0, false
-	newline := func(at int) {
-		if at <= linesDeep {
-			out = append(append(out, '\n'), strings.Repeat(" ", at)...)
-		}
-	}
-	for i := 0; i < len(compact); i++ {
-		c := compact[i]
-		switch {
-		case quoted && c == '\\':
-			out = append(out, c)
-			i++
-			c = compact[i]
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			out = append(out, c)
-			if compact[i+1] != '}' && compact[i+1] != ']' {
-				newline(depth)
-			}
-			continue
-		case c == '}' || c == ']':
-			if depth--; compact[i-1] != '{' && compact[i-1] != '[' {
-				if depth < linesDeep {
-					newline(depth)
-				}
-			}
-		case c == ',':
-			out = append(out, c)
-			newline(depth)
-			continue
-		case c == ':' && depth < linesDeep:
-			out = append(out, c, ' ')
-			continue
-		}
-		out = append(out, c)
-	}
-	return out
 }

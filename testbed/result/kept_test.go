@@ -58,19 +58,19 @@ func keptText(t *testing.T, o *Outcome) string {
 	return b.String()
 }
 
-// A slim outcome has six digits, or more where its page has them, and equal values of
+// A slim outcome has few digits, or more where its page has them, and equal values of
 // two arms stay equal. Without Slim, all digits are kept.
 func TestSlimOutcomesHaveTheDigitsOfTheirPages(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.6": {{1234567.891, 1234569.123, 0.123456789}, {1234567.891, 1234569.123, 0.987654321}}})
 	for i := range runs {
 		delete(runs[i].Metrics, "pause_frames") // counts are whole
-		runs[i].Metrics["p95_fct_us"] = 12.345678901 * float64(i+1)
+		runs[i].Metrics["paused_us.host"] = 12.345678901 * float64(i+1)
 		runs[i].Metrics["p999_fct_us"], runs[i].Metrics["reroutes"] = 7, 1234567890
 		runs[i].EndUS = 17
 	}
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
 	s := o.Slim()
-	if v := s.Cells[0].Values; v["p95_fct_us"][0] != 12.3457 || v["reroutes"][0] != 1234567890 || len(v["p999_fct_us"]) > 0 {
+	if v := s.Cells[0].Values; v["paused_us.host"][0] != 12.35 || v["reroutes"][0] != 1234567890 || len(v["p999_fct_us"]) > 0 {
 		t.Errorf("values %v", v)
 	}
 	if with, than := s.Cells[0].Values["p99_fct_us"], s.Cells[1].Values["p99_fct_us"]; with[0] != than[0] || with[2] != 0.1234568 && with[2] != 0.123457 {
@@ -92,7 +92,7 @@ func TestSlimOutcomesHaveTheDigitsOfTheirPages(t *testing.T) {
 			t.Errorf("written and read it is\n%s\nnot\n%s", &b, &a)
 		}
 	}
-	for x, kept := range map[float64]float64{0.123456789: 0.123457, 5: 5, 12345.674: 12345.7} {
+	for x, kept := range map[float64]float64{0.123456789: 0.123457, 5: 5, 12345.674: 12345.7, 1.000449: 1, 1.00045: 1.0005, 0.0012344: 0.001234} {
 		if !SameKept(kept, x) || SameKept(kept, x+1) || SameKept(kept*1.0001, x) {
 			t.Errorf("%v is kept of %v", kept, x)
 		}
@@ -101,14 +101,40 @@ func TestSlimOutcomesHaveTheDigitsOfTheirPages(t *testing.T) {
 
 func TestKeptOutcomesThatCannotBeAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`"cells":[{"seeds":2000000000}]`:                                "more than 5000000 values",
-		`"cells":[{"seeds":-1}]`:                                        "values",
-		`"cells":[{"point":["1"],"seeds":1}]`:                           "1 values for 0 axes",
-		`"cells":[` + strings.Repeat(`{},`, mostCells) + `{"seeds":1}]`: "10001 cells",
+		`"cells":[{"seeds":2000000000}]`:      "more than 5000000 values",
+		`"cells":[{"seeds":-1}]`:              "values",
+		`"cells":[{"point":["1"],"seeds":1}]`: "1 values for 0 axes",
+		`"metrics":["x"],"cells":[{"arm":"a","seeds":1,"values":["b"]},{"arm":"b","seeds":1,"values":[1]}]`: "cell 1: there are no values of b",
+		`"cells":[` + strings.Repeat(`{},`, mostCells) + `{"seeds":1}]`:                                     "10001 cells",
 	} {
 		if _, err := ReadOutcome(strings.NewReader(`{"format":"` + KeptFormat + `",` + text + `}`)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v", text, err)
 		}
+	}
+}
+
+// Values that an arm has in common with one before it are written once.
+func TestKeptOutcomesReferToEqualValues(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.4": {{1, 2}, {1, 3}}, "0.6": {{1, 2}, {1, 2}}})
+	o.Arms = []Arm{{Name: "with", CC: "dcqcn", Hosts: "h"}, {Name: "than", CC: "", Hosts: "h"}}
+	steady := &Steady{Z: 7}
+	runs[0].Steady = steady
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
+	text := keptText(t, o)
+	for _, want := range []string{
+		`{"arm":"with","point":["0.4"],"seeds":2,"unsteady":{"1":7},"values":[[1,2],[1,2]]}`, `{"arm":"than","point":["0.4"],"seeds":2,"values":[[1,3],[1,3]]}`,
+		`{"arm":"than","point":["0.6"],"seeds":2,"values":["with","with"]}`, `{"name":"than","profile":"","cc":""}`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	back, err := ReadOutcome(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back.Arms, o.Arms) || !reflect.DeepEqual(back.Cells, o.Cells) || !reflect.DeepEqual(back.Runs[0].Steady, steady) || back.Runs[1].Steady != nil {
+		t.Errorf("read is %+v", back)
 	}
 }
 

@@ -142,6 +142,79 @@ func (o *Outcome) longestPaused() [][]string {
 	return lines
 }
 
+// keptLink is a link at a point in KeptFormat: paused time and the half-width of its
+// interval, both in µs, and PAUSE frames, by arm. Zeros at the end are left out.
+type keptLink struct {
+	Point []string             `json:"point,omitempty"`
+	Node  string               `json:"node"`
+	Peer  string               `json:"peer"`
+	Arms  map[string][]float64 `json:"arms"`
+}
+
+// compactLinks gathers the links of all arms.
+func compactLinks(links []Link) (list []keptLink) {
+	type place struct{ node, peer, point string }
+	index := make(map[place]int)
+	for i := range links {
+		l := &links[i]
+		at := place{l.Node, l.Peer, strings.Join(l.Point, "\x00")}
+		n, ok := index[at]
+		if !ok {
+			n, index[at] = len(list), len(list)
+			list = append(list, keptLink{l.Point, l.Node, l.Peer, make(map[string][]float64)})
+		}
+		values := []float64{l.PausedUS, l.Half, l.Frames}
+		for len(values) > 0 && values[len(values)-1] == 0 {
+			values = values[:len(values)-1]
+		}
+		list[n].Arms[l.Arm] = values
+	}
+	return list
+}
+
+// links is the inverse of compactLinks, in the order of Outcome.links.
+func (k *kept) links(cells []Cell) (list []Link) {
+	for i := range cells {
+		c, first := &cells[i], len(list)
+		for _, l := range k.Links {
+			if v, ok := l.Arms[c.Arm]; ok && slices.Equal(l.Point, c.Point) {
+				v = append(v[:len(v):len(v)], 0, 0, 0)
+				list = append(list, Link{Arm: c.Arm, Point: c.Point, Node: l.Node, Peer: l.Peer, Frames: v[2], PausedUS: v[0], Half: v[1]})
+			}
+		}
+		slices.SortStableFunc(list[first:], longer)
+	}
+	return list
+}
+
+// slimLinks leaves the links of the page, without their PAUSE frames, which it does not
+// show.
+func (k *kept) slimLinks(o *Outcome) {
+	shown := o.linksShown()
+	var few []Link
+	left := len(o.Links)
+	for i := range o.Cells {
+		c := &o.Cells[i]
+		for _, s := range shown {
+			if !slices.Equal(s.Point, c.Point) {
+				continue
+			}
+			at := slices.IndexFunc(o.Links, func(l Link) bool { return l.Arm == c.Arm && l.same(s) })
+			switch {
+			case at >= 0:
+				l := o.Links[at]
+				l.Frames, l.PausedUS, l.Half = 0, roundAs(l.PausedUS), roundAs(l.Half)
+				few = append(few, l)
+				left--
+			case o.LinksLeftOut == 0: // it was not paused
+				few = append(few, Link{Arm: c.Arm, Point: c.Point, Node: s.Node, Peer: s.Peer})
+			}
+		}
+	}
+	k.Links = compactLinks(few)
+	k.LinksLeftOut += left
+}
+
 // LinkSheet has a row per run and link that was paused.
 func (o *Outcome) LinkSheet() *Sheet {
 	columns := append(o.place(), parquet.Column{Name: "node", Type: parquet.Text}, parquet.Column{Name: "peer", Type: parquet.Text},

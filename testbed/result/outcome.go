@@ -44,8 +44,8 @@ type Outcome struct {
 	Looks bool `json:"looks,omitempty"`
 	// Partial reports whether runs are missing because the budget was spent.
 	Partial bool `json:"partial,omitempty"`
-	// Runs are in the order of arms and points. After Slim each names at most
-	// StuckKept of its stuck flows.
+	// Runs are in the order of arms and points. After Slim they name at most StuckKept
+	// stuck flows.
 	Runs []RunNote `json:"runs"`
 
 	// Earlier, if set, is an outcome of the same file, some of whose runs Fill is
@@ -884,11 +884,14 @@ func (o *Outcome) UnmarshalJSON(text []byte) error {
 		if err := infile.JSON(text, &k); err != nil {
 			return err
 		}
+		if err := k.resolve(); err != nil {
+			return err
+		}
 		all, err := k.outcome()
 		if err == nil {
 			*o = *all
 		}
 		return err
 	}
-	return fmt.Errorf("format is %q, expected %q or %q: not an outcome of an experiment", head.Format, OutcomeFormat, KeptFormat)
+	return fmt.Errorf("format is %q, expected %q or %q: not an outcome of an experiment, or one of another version", head.Format, OutcomeFormat, KeptFormat)
 }

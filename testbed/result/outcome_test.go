@@ -5,7 +5,6 @@ package result
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
@@ -205,19 +204,22 @@ func TestClearClaimsWantNoMoreSeeds(t *testing.T) {
 	}
 }
 
-func TestLinesAreTheSameJSON(t *testing.T) {
-	for _, text := range []string{
-		`null`, `7`, `"a [b] {c}, \"d\": \\"`, `[]`, `{}`, `[1,2,3]`, `{"a":[1,2],"b":{"c":"]}"}}`,
-		`[[],[1],{"x":null}]`, `{"long":"` + strings.Repeat(`{`, 300) + `","n":1}`,
-	} {
-		var back bytes.Buffer
-		if err := json.Compact(&back, lines([]byte(text))); err != nil || back.String() != text {
-			t.Errorf("error %v; %s became %s", err, text, &back)
-		}
+// A page with notes has two more columns, a claim once for its points, and no column in
+// which nothing stands.
+func TestPagesHaveNotes(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.4": {{60, 61}, {100, 101}}, "0.6": {{60, 61}, {100, 101}}})
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
+	var b strings.Builder
+	if err := o.WritePage(&b, []ClaimNote{{Of: " (figure 1)", Base: "3 PAUSE", Verdict: "; may be chance"}, {Of: " (figure 1)", Cause: "luck"}}); err != nil {
+		t.Fatal(err)
 	}
-	const want = "{\n \"e\": \"x\",\n \"cells\": [\n  {\"arm\":\"a\",\"v\":{\"x\":[1,2]}},\n  {\"arm\":\"b\"}\n ]\n}"
-	if got := string(lines([]byte(`{"e":"x","cells":[{"arm":"a","v":{"x":[1,2]}},{"arm":"b"}]}`))); got != want {
-		t.Errorf("got %s, want %s", got, want)
+	for _, want := range []string{
+		"| claim | at | with | than | change | 95 % interval | runs | base runs | verdict | cause |\n",
+		"| p99 FCT: shorter with with than with than (figure 1) | load 0.4 | 60.5 | 100.5 |", " | 2 | 3 PAUSE | holds; may be chance |  |\n|  | load 0.6 |", " | 2 |  | holds | luck |\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func (o *Outcome) premise(c *Claim, cells [][2]int) *Premised {
 		p.Arm = all[0].Arm
 	}
 	mean := meanOf(all, metric)
-	if metric == "stalled_ratio" && math.IsNaN(mean) { // slim outcomes have what it follows from
+	if metric == stalledRatio && math.IsNaN(mean) { // slim outcomes have what it follows from
 		mean = meanOf(all, "stalled_flows") / meanOf(all, "flows")
 	}
 	if math.IsNaN(mean) {
@@ -101,6 +101,9 @@ func (p *Premised) absent(c *Claim) string {
 	key, _ := c.Premise.Relation()
 	return fmt.Sprintf("the premise is absent: %s with %s is %.3g%s, not %s than %.3g", title, p.Arm, float64(p.Value), unit, key, c.Premise.Than)
 }
+
+// stalledRatio is a metric that slim outcomes have only where a claim is about it.
+const stalledRatio = "stalled_ratio"
 
 // acts are counters of what a scheme does. A scheme of which all are zero forwards as
 // if it were not there.
