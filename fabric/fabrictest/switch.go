@@ -47,7 +47,50 @@ type Config struct {
 	Hash func(ip []byte) uint32
 	// Spray hashes each packet separately instead of each flow.
 	Spray bool
+
+	// Program, if set, decides about frames instead of routes, marks and telemetry.
+	// Recirculation is the port for packets that come back to it.
+	Program       Program
+	Recirculation Recirculation
 }
+
+// Recirculation is a port whose packets come back to the program, Latency after their
+// transmission at Rate. They stay charged to the port on which they arrived.
+type Recirculation struct {
+	Number  int
+	Rate    vtime.Rate
+	Latency vtime.Time
+}
+
+// A Program decides what becomes of frames. The switch has queues, the buffer, and PFC.
+type Program interface {
+	// Ingress takes a frame from a port, numbered from 1, and returns what is queued:
+	// the frame, copies, or nothing if it is dropped.
+	Ingress(port int, f *packet.Frame) []*Packet
+	// Egress takes a packet that leaves its queue, behind bytes of which remain, and may
+	// change its frame. It also returns copies to be queued.
+	Egress(p *Packet, behind int64) (Verdict, []*Packet)
+	// Again is Ingress for a packet of Verdict Recirculate.
+	Again(p *Packet) []*Packet
+}
+
+// A Packet is a frame for a queue of a port, numbered from 1, with the state of its
+// Program.
+type Packet struct {
+	Frame       *packet.Frame
+	Port, Class int
+	State       any
+}
+
+// Verdict is what becomes of a packet that has left its queue.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Send Verdict = iota
+	Drop
+	Recirculate
+)
 
 // Switch is an output-queued switch with a shared buffer.
 type Switch struct {
@@ -87,6 +130,8 @@ type port struct {
 	paused [packet.Classes]vtime.Time
 	expiry vtime.Time // time of the scheduled event for expiry
 	sent   uint64     // bytes
+	again  bool       // the port of Recirculation
+	flying []*waiting // packets that will come back
 }
 
 type ingress struct {
@@ -106,6 +151,10 @@ type waiting struct {
 	in   int32
 	at   vtime.Time
 	next *waiting
+	// Of a Program: the packet, and what its ingress port and class are charged for it.
+	p       *Packet
+	charged int64
+	class   int
 }
 
 // New returns the switch of a topology's node.
@@ -128,6 +177,11 @@ func New(t *topo.Topology, n *topo.Node, net Network, cfg Config) *Switch {
 		if cfg.Marks != nil {
 			p.kmin, p.kmax, p.pmax = cfg.Marks(l.Rate)
 		}
+	}
+	if cfg.Program != nil {
+		r := cfg.Recirculation
+		s.ports = append(s.ports, port{sw: s, number: r.Number, rate: r.Rate, again: true})
+		return s
 	}
 	for _, h := range t.Hosts() {
 		key := address(t.Nodes[h].IP.As4())
@@ -176,6 +230,10 @@ func (s *Switch) Receive(portNumber int, f *packet.Frame) {
 		s.net.Frames().Put(f)
 		return
 	}
+	if s.cfg.Program != nil {
+		s.queue(portNumber-1, s.cfg.Program.Ingress(portNumber, f))
+		return
+	}
 	ip := d[packet.EthernetLen:]
 	ports := s.route[binary.BigEndian.Uint32(ip[16:])]
 	if len(ports) == 0 {
@@ -220,7 +278,34 @@ func (s *Switch) threshold(p *port) int64 {
 // used returns the bytes of an ingress queue in the shared part.
 func (s *Switch) used(g *ingress) int64 { return max(g.bytes-s.cfg.Reserve, 0) }
 
+// queue charges packets of a Program to the port on which they arrived, and queues them.
+func (s *Switch) queue(in int, list []*Packet) {
+	for _, p := range list {
+		if n := int64(p.Frame.Len()); s.charge(in, p.Class, p.Frame) {
+			s.put(s.place(p.Port), p.Class, &waiting{f: p.Frame, in: int32(in), p: p, charged: n, class: p.Class})
+		}
+	}
+}
+
+// place is the index of a port by its number.
+func (s *Switch) place(number int) int {
+	if last := len(s.ports) - 1; s.ports[last].again && number == s.ports[last].number {
+		return last
+	}
+	return number - 1
+}
+
 func (s *Switch) enqueue(in, out, class int, f *packet.Frame) {
+	if s.charge(in, class, f) {
+		w := s.take()
+		w.f, w.in, w.next = f, int32(in), nil
+		s.put(out, class, w)
+	}
+}
+
+// charge charges a frame to its ingress port, and pauses the sender if that is due. It
+// drops the frame and returns false if there is no room.
+func (s *Switch) charge(in, class int, f *packet.Frame) bool {
 	p, n := &s.ports[in], int64(f.Len())
 	g := &p.in[class]
 	threshold := s.threshold(p)
@@ -228,14 +313,14 @@ func (s *Switch) enqueue(in, out, class int, f *packet.Frame) {
 		if s.shared+n > s.cfg.Buffer {
 			s.Dropped++
 			s.net.Frames().Put(f)
-			return
+			return false
 		}
 		s.shared += n
 	} else {
 		if g.headroom+n > p.headroom && s.used(g)+n > threshold {
 			s.Dropped++
 			s.net.Frames().Put(f)
-			return
+			return false
 		}
 		switch bytes := g.bytes + n; {
 		case bytes <= s.cfg.Reserve:
@@ -251,8 +336,13 @@ func (s *Switch) enqueue(in, out, class int, f *packet.Frame) {
 			p.sendPFC(class, true)
 		}
 	}
-	w := s.take()
-	w.f, w.in, w.at, w.next = f, int32(in), s.net.Now(), nil
+	return true
+}
+
+// put puts a frame at the end of a queue.
+func (s *Switch) put(out, class int, w *waiting) {
+	w.at = s.net.Now()
+	n := int64(w.f.Len())
 	o := &s.ports[out]
 	q := &o.out[class]
 	if q.first == nil {
@@ -306,7 +396,7 @@ func (s *Switch) QueueBytes(portNumber int) int64 {
 // HeldFrames returns the number of frames in the switch.
 func (s *Switch) HeldFrames() (n int) {
 	for i := range s.ports {
-		n += len(s.ports[i].mac)
+		n += len(s.ports[i].mac) + len(s.ports[i].flying)
 		for c := range packet.Classes {
 			for w := s.ports[i].out[c].first; w != nil; w = w.next {
 				n++
@@ -356,14 +446,23 @@ func (p *port) obey(pfc packet.PFC) {
 	p.kick()
 }
 
-// expired is the event's argument for the end of a pause. 1 to 8 renew the
-// pause of a class, 0 is the end of a frame.
-const expired = 99
+// expired is the event's argument for the end of a pause, returned that for the first of
+// the packets that come back. 1 to 8 renew the pause of a class, 0 is the end of a frame.
+const (
+	expired  = 99
+	returned = 100
+)
 
 // Fire implements vtime.Event.
 func (p *port) Fire(now vtime.Time, arg uint64) {
 	if arg == expired {
 		p.kick()
+		return
+	}
+	if arg == returned {
+		w := p.flying[0]
+		p.flying = p.flying[1:]
+		p.sw.comeBack(w)
 		return
 	}
 	if arg > 0 {
@@ -418,10 +517,14 @@ func (p *port) dequeue(now vtime.Time, class int) {
 	}
 	f, in := w.f, int(w.in)
 	f.Stalled = f.Stalled || w.at < q.resumed
-	w.f = nil
-	s.free = append(s.free, w)
 	n := int64(f.Len())
 	q.bytes -= n
+	if w.p != nil {
+		p.leaves(now, w, q.bytes)
+		return
+	}
+	w.f = nil
+	s.free = append(s.free, w)
 	if d := f.Data; len(d) > telemetryAt+packet.INTLen && packet.UDP(d[packet.EthernetLen+packet.IPv4Len:]).DstPort() == packet.PortINT {
 		p.record(now, packet.AsINT(d[telemetryAt:]), q.bytes)
 	}
@@ -434,6 +537,44 @@ func (p *port) dequeue(now vtime.Time, class int) {
 	}
 	p.send(now, f)
 	s.leave(in, class, n)
+}
+
+// leaves does with a packet of a Program what that decides.
+func (p *port) leaves(now vtime.Time, w *waiting, behind int64) {
+	s := p.sw
+	verdict, copies := s.cfg.Program.Egress(w.p, behind)
+	switch f := w.p.Frame; verdict {
+	case Send:
+		p.send(now, f)
+		s.leave(int(w.in), w.class, w.charged)
+	case Drop:
+		s.net.Frames().Put(f)
+		s.leave(int(w.in), w.class, w.charged)
+	case Recirculate:
+		p.free = now + p.rate.TxTime(f.Len()+s.cfg.Overhead)
+		p.flying = append(p.flying, w)
+		s.net.At(p.free+s.cfg.Recirculation.Latency, p, returned)
+	}
+	s.queue(int(w.in), copies)
+	p.kick()
+}
+
+// comeBack gives a packet to the Program again. What becomes of it is charged as it was:
+// the copies that the Program makes are charged in addition.
+func (s *Switch) comeBack(w *waiting) {
+	kept := false
+	for _, p := range s.cfg.Program.Again(w.p) {
+		if p.Frame != w.f {
+			s.queue(int(w.in), []*Packet{p})
+			continue
+		}
+		kept = true
+		s.put(s.place(p.Port), p.Class, &waiting{f: p.Frame, in: w.in, p: p, charged: w.charged, class: w.class})
+	}
+	if !kept {
+		s.net.Frames().Put(w.f)
+		s.leave(int(w.in), w.class, w.charged)
+	}
 }
 
 // telemetryAt is the offset of in-band telemetry.

@@ -90,8 +90,9 @@ type Args map[string]int64
 // Default is the index of the default action among a table's entries.
 const Default = -1
 
-// A Route leads to a host of this leaf, or to the /24 of another leaf's hosts, by
-// the ports First to First + Paths − 1. Without a choice, the port is First.
+// A Route leads to a host of this leaf, or to the /24 of another leaf's hosts or one of
+// them, by the ports First to First + Paths − 1. Without a choice, the port is First. Of
+// several routes the first one counts.
 type Route struct {
 	Addr  int64
 	Leaf  int64 // of a network
@@ -100,8 +101,8 @@ type Route struct {
 	Shift uint // of the hash: other parts of it count above the leaves
 }
 
-// ToHost reports whether the route is that of a single host.
-func (r *Route) ToHost() bool { return r.Addr&0xff != 0 }
+// ToHost reports whether the route is that of a single host of this leaf.
+func (r *Route) ToHost() bool { return r.Addr&0xff != 0 && r.Paths == 0 }
 
 // Entry is a table's entry for a port or queue, or its default action.
 func (s *Switch) Entry(table string, i int) (Args, bool) {
