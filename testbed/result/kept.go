@@ -33,7 +33,7 @@ const (
 )
 
 // general are the metrics that a slim outcome has beside those of headline, and of its
-// claims and their premises. Those of pauses are also kept by tier.
+// claims and their premises. PAUSE frames are also kept by tier.
 var general = []string{"flows", "stuck_flows", "roots", "timeouts", "deadlocked", "cnps", "dropped", "overflowed", "postcards_per_flow", "warnings_sent"}
 
 // claimed reports whether a claim or its premise is about a metric.
@@ -58,7 +58,7 @@ func (k *kept) keeps(name string) bool {
 	case selector == "":
 		return slices.Contains(general, name) || slices.Contains(headline, name)
 	}
-	return slices.Contains(tierNames, selector) && (base == "pause_frames" || base == "paused_us")
+	return base == "pause_frames" && slices.Contains(tierNames, selector)
 }
 
 // kept is an outcome in KeptFormat: values by arm, point and seed, and the claims as
