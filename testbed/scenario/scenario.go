@@ -137,8 +137,9 @@ type Keys struct {
 
 // BMv2 has the programs count µs and packets, and emulate PFC, as simple_switch_grpc
 // requires it. They run slower than the network by a factor, by which their times are
-// longer. In virtual time only the switches' clocks have that factor, so results compare
-// with those of a real network of BMv2 switches.
+// longer. In virtual time only the switches' clocks have that factor, and each frame
+// takes the time of the hosts' longest in a port's queue, so results compare with those of
+// a real network of BMv2 switches.
 type BMv2 struct {
 	// PacketRate is the rate of the slowest host link in packets of 1 KB per second of
 	// wall time, from which the factor follows. Zero: programs are not for BMv2.
