@@ -123,6 +123,7 @@ func config(t *testing.T, p *model.Program, info *p4configv1.P4Info, leaf int, e
 	for _, e := range entities {
 		if g := e.GetPacketReplicationEngineEntry().GetMulticastGroupEntry(); g != nil {
 			for _, r := range g.Replicas {
+				//lint:ignore SA1019 the controller writes the older field, which servers in use know
 				c.Groups[int(g.MulticastGroupId)] = append(c.Groups[int(g.MulticastGroupId)], int(r.GetEgressPort()))
 			}
 		}
