@@ -14,6 +14,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/pauseless/pauseless/controlplane/intent"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/fabric/fabrictest"
 	"github.com/pauseless/pauseless/internal/model"
@@ -123,8 +124,7 @@ func config(t *testing.T, p *model.Program, info *p4configv1.P4Info, leaf int, e
 	for _, e := range entities {
 		if g := e.GetPacketReplicationEngineEntry().GetMulticastGroupEntry(); g != nil {
 			for _, r := range g.Replicas {
-				//lint:ignore SA1019 the controller writes the older field, which servers in use know
-				c.Groups[int(g.MulticastGroupId)] = append(c.Groups[int(g.MulticastGroupId)], int(r.GetEgressPort()))
+				c.Groups[int(g.MulticastGroupId)] = append(c.Groups[int(g.MulticastGroupId)], int(schema.ReplicaPort(r)))
 			}
 		}
 		x := e.GetTableEntry()
