@@ -138,8 +138,10 @@ func enclosed(name string) (code int, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return 0, fmt.Errorf("own mounts: %w", err)
 	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return 0, fmt.Errorf("/proc: %w", err)
+	for dir, kind := range map[string]string{"/proc": "proc", "/sys": "sysfs"} { // of these processes and interfaces
+		if err := unix.Mount(kind, dir, kind, 0, ""); err != nil {
+			return 0, fmt.Errorf("%s: %w", dir, err)
+		}
 	}
 	for _, dir := range []string{"/run/pauseless", "/run/netns"} { // journals and names of networks
 		if err := os.MkdirAll(dir, 0o755); err != nil {

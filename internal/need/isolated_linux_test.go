@@ -33,6 +33,14 @@ func TestIsolated(t *testing.T) {
 			t.Errorf("there is an interface %s", i.Name)
 		}
 	}
+	for _, i := range all {
+		if _, err := os.Stat("/sys/class/net/" + i.Name + "/statistics"); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat("/sys/class/net/eth0"); err == nil {
+		t.Error("/sys has the machine's interfaces")
+	}
 	for _, dir := range []string{"/run/pauseless", "/run/netns"} {
 		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 			t.Errorf("%s has %v, %v", dir, files, err)
