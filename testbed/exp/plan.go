@@ -184,6 +184,9 @@ func (p *Plan) Outcome(done map[Job]result.RunNote, earlier *result.Outcome) *re
 	for i, j := range jobs {
 		notes[i] = done[j]
 	}
+	if earlier != nil {
+		keepUnknown(o.Arms, earlier.Arms, notes)
+	}
 	o.Fill(notes, s.Claims)
 	return o
 }

@@ -54,6 +54,24 @@ func StaleArms(o *result.Outcome, arms []result.Arm) (list []Stale) {
 	return list
 }
 
+// keepUnknown removes the hashes of arms that have none in an earlier outcome, if some of
+// their runs are from there: it is not known what made these.
+func keepUnknown(arms, earlier []result.Arm, runs []result.RunNote) {
+	for i := range arms {
+		a := &arms[i]
+		was := slices.IndexFunc(earlier, func(e result.Arm) bool { return e.Name == a.Name })
+		if was < 0 || !slices.ContainsFunc(runs, func(n result.RunNote) bool { return n.Earlier && n.Arm == a.Name }) {
+			continue
+		}
+		if earlier[was].Program == "" {
+			a.Program = ""
+		}
+		if earlier[was].Hosts == "" {
+			a.Hosts = ""
+		}
+	}
+}
+
 // source is the program of a case.
 type source struct {
 	p4       []byte

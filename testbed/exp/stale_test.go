@@ -5,6 +5,7 @@ package exp
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,32 @@ func TestStaleArms(t *testing.T) {
 	}
 	if string(a.essence()) != string(b.essence()) {
 		t.Error("a comment makes another program")
+	}
+}
+
+// An arm without a hash in an earlier outcome has none as long as one of its runs is from
+// there, and that of this build once all are made again.
+func TestUnknownArmsStayUnknown(t *testing.T) {
+	p := tinyPlan(t)
+	earlier, err := Run(t.Context(), p, newStore(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := slices.Clone(earlier.Arms)
+	earlier.Arms[0].Program, earlier.Arms[1].Hosts = "", ""
+	o, err := Run(t.Context(), p, newStore(t), Options{Earlier: earlier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := &o.Arms[0], &o.Arms[1]; a.Program != "" || a.Hosts != now[0].Hosts || b.Program != now[1].Program || b.Hosts != "" {
+		t.Errorf("arms %+v; without the earlier outcome %+v", o.Arms, now)
+	}
+	earlier.Runs = slices.DeleteFunc(earlier.Runs, func(n result.RunNote) bool { return n.Arm == now[1].Name })
+	if o, err = Run(t.Context(), p, newStore(t), Options{Earlier: earlier}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := &o.Arms[0], &o.Arms[1]; a.Program != "" || b.Hosts != now[1].Hosts || b.Hosts == "" {
+		t.Errorf("arms %+v, after all runs of the second were made again", o.Arms)
 	}
 }
 
