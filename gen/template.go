@@ -129,6 +129,13 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"lossless":  func() []int { return []int{g.Lossless} },
 		"firstPath": func(n int) uint64 { return 1 << (n - 1) },
 		"prefixes":  func(n int) []prefix { return prefixes(n)[:n-1] },
+		// BMv2 misreads prefixes of keys that do not fill bytes; these match no word twice.
+		"prefixKind": func(n int) string {
+			if n%8 != 0 {
+				return "ternary"
+			}
+			return "lpm"
+		},
 		// All of them; the paths are counted from the last.
 		"allPrefixes": func(n int) []prefix { l := prefixes(n); l[n-1].Skip = 0; return l },
 		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits-1-path)) },

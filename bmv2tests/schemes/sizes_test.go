@@ -40,6 +40,9 @@ func TestSizesAtTheirExtremes(t *testing.T) {
 			if len(list) > 0 {
 				t.Fatalf("%s %s: %v", base, sizes, list)
 			}
+			if list := res.Program.UnalignedPrefixes(); list != nil {
+				t.Errorf("%s %s: %v", base, sizes, list)
+			}
 			for _, r := range res.Program.RegisterArrays {
 				if strings.HasSuffix(r.Name, "path_rtt") && r.Size != p.Sizes.Leaves*p.Sizes.Paths {
 					t.Errorf("%s: %s has %d cells for %d leaves and %d paths", base, r.Name, r.Size, p.Sizes.Leaves, p.Sizes.Paths)

@@ -141,6 +141,15 @@ func (d *deployment) read(cmd *cobra.Command, args []string) error {
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
 		}
 	}
+	if own != nil && kind == local.BMv2 {
+		differences, err := own.OnBMv2(d.net)
+		if err != nil {
+			return err
+		}
+		for _, text := range differences {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
+		}
+	}
 	if d.trace && kind == local.BMv2 {
 		return usageErrorf(cmd, "--trace is of the softswitch; BMv2 has its own log")
 	}

@@ -62,6 +62,9 @@ if the test passes, otherwise 1.`,
 				if _, err := (softswitch.Units{Time: "us", Depth: "packets"}).For(units); err != nil {
 					return fmt.Errorf("%s does not run on BMv2: %w", args[0], err)
 				}
+				for _, text := range json.UnalignedPrefixes() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
+				}
 				err = stf.RunBMv2(cmd.Context(), json, script, dir)
 			} else {
 				opts := stf.Options{Units: units, Log: func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }}

@@ -145,6 +145,21 @@ control c(inout h_t h, in bool f) {
         actions = { a; NoAction; }
         entries = { 0x80 &&& 0xC0: a(1); 0x81 /* ERROR entry "the mask of an lpm key must be ones followed by zeros" */ &&& 0x81: a(2); 1 /* ERROR entry "a key of match kind lpm cannot be a range" */ .. 2: a(3); priority = 1: _: a(4); }
     }
+    table duplicates { // exact and lpm keys have no priorities
+        key = { h.a: exact; h.b: lpm; }
+        actions = { a; NoAction; }
+        const entries = {
+            (1, 0x1200 &&& 0xFF00): a(1);
+            ( /* ERROR duplicate "has the same key (1, 4660 &&& 65280)" */1, 0x1234 &&& 0xFF00): a(2);
+            (1, 0x1200 &&& 0xFE00): a(3);
+            (1, 0x1234): a(4);
+            ( /* ERROR duplicate "has the same key" */0x01, 0x1234 &&& 0xFFFF): a(5);
+            (1, _): a(6);
+            ( /* ERROR duplicate "has the same key" */1, 5 &&& 0): a(7);
+            (2, _): a(8);
+        }
+        default_action = NoAction;
+    }
     table aa { key = { h.a: exact; } actions = { NoAction; } key /* ERROR duplicate "table aa has property key already" */ = { h.b: exact; } nonsense = 7; }
     apply {
         t.apply(1 /* ERROR argument "apply of a table takes no arguments" */);

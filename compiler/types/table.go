@@ -3,6 +3,9 @@
 package types
 
 import (
+	"fmt"
+	"math/big"
+
 	"github.com/pauseless/pauseless/compiler/syntax"
 )
 
@@ -281,20 +284,16 @@ func (c *Checker) entries(t *Table, p, key *syntax.Property, keys []Type, match 
 		return
 	}
 	ordered := false // by priority
-	exact := true
 	for _, m := range match {
 		if m != "exact" && m != "lpm" {
 			ordered = true
-		}
-		if m != "exact" {
-			exact = false
 		}
 	}
 	seen := map[string]*syntax.Entry{}
 	for _, e := range p.Entries {
 		c.annotations(e.Annotations)
 		c.keyset(e.Keys, keys, match)
-		if text, ok := c.keyText(e.Keys); ok && exact {
+		if text, ok := c.keyText(e.Keys, keys); ok && !ordered {
 			if old := seen[text]; old != nil {
 				c.errorf(e.Keys.Pos(), CodeDuplicate, "the entry at %v has the same key %s", c.rep.Set.Position(old.Pos()), syntax.Text(e.Keys))
 			}
@@ -322,20 +321,39 @@ func (c *Checker) entries(t *Table, p, key *syntax.Property, keys []Type, match 
 	}
 }
 
-// keyText returns a text that is equal for equal key values. It returns false
-// if the values are not known.
-func (c *Checker) keyText(e syntax.Expr) (string, bool) {
+// keyText returns a text that is equal for key sets with the same values of exact
+// and lpm keys. It returns false if the values are not known.
+func (c *Checker) keyText(e syntax.Expr, keys []Type) (string, bool) {
 	list := []syntax.Expr{e}
-	if t, ok := e.(*syntax.TupleExpr); ok {
-		list = t.Elems
+	switch e := e.(type) {
+	case *syntax.TupleExpr:
+		list = e.Elems
+	case *syntax.ListExpr:
+		list = e.Elems
+	}
+	if len(list) != len(keys) {
+		return "", false
 	}
 	text := ""
-	for _, k := range list {
-		v := c.info.ValueOf(k)
-		if v == nil {
-			return "", false
+	for i, k := range list {
+		w, _ := Width(keys[i])
+		value, mask := c.info.ValueOf(k), Mask(w)
+		switch v := value.(type) {
+		case nil:
+			if _, ok := k.(*syntax.DefaultExpr); !ok {
+				return "", false
+			}
+			value, mask = IntValue{new(big.Int)}, new(big.Int)
+		case ListValue: // a value and its mask
+			n, ok := v[0].(IntValue)
+			m, isMask := v[1].(IntValue)
+			if !ok || !isMask {
+				return "", false
+			}
+			mask = new(big.Int).And(m.Int, mask)
+			value = IntValue{new(big.Int).And(n.Int, mask)}
 		}
-		text += v.String() + ","
+		text += fmt.Sprintf("%v &&& %v,", value, mask)
 	}
 	return text, true
 }

@@ -342,8 +342,12 @@ func (g *pipelineGen) tableInfo(t *bmv2json.Table) *TableInfo {
 			info.inline = len(t.Key) == 0 && info.Profile < 0 && d.ActionConst && d.EntryConst && !t.WithCounters && info.Meter < 0 && info.entrySlot < 0
 		}
 	}
+	last := 0 // the largest priority of the entries
 	for _, e := range t.Entries {
-		g.constEntry(t, info, e, number)
+		last = max(last, e.Priority)
+	}
+	for _, e := range t.Entries {
+		g.constEntry(t, info, e, last, number)
 	}
 	return info
 }
@@ -491,7 +495,7 @@ func (c *compiler) packedArgs(n int, data []string, pos diag.Pos) []uint64 {
 }
 
 // constEntry parses an entry in the program.
-func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json.Entry, number map[int]int) {
+func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json.Entry, last int, number map[int]int) {
 	n, ok := number[e.ActionEntry.ActionID]
 	if !ok || !contains(info.Actions, n) {
 		g.errorf(e.Pos, "an entry of table %s has an action of id %d, which the table has not", t.Name, e.ActionEntry.ActionID)
@@ -543,10 +547,6 @@ func (g *pipelineGen) constEntry(t *bmv2json.Table, info *TableInfo, e *bmv2json
 	}
 	// In the file the smallest priority has precedence. Here, as in P4Runtime, the
 	// largest has, and all are positive.
-	least := 0
-	for _, other := range t.Entries {
-		least = max(least, other.Priority)
-	}
-	match := info.Match(fields, int32(min(least+1-e.Priority, 1<<30)))
+	match := info.Match(fields, int32(min(last+1-e.Priority, 1<<30)))
 	info.Entries = append(info.Entries, ConstEntry{Match: match, Action: n, Args: g.packedArgs(n, e.ActionEntry.ActionData, e.Pos), Const: e.Const})
 }

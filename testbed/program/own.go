@@ -167,6 +167,23 @@ func (p *Program) Warnings() diag.List {
 	return p.own.warnings
 }
 
+// OnBMv2 returns what BMv2 does otherwise than the programs of a network say.
+func (p *Program) OnBMv2(t *topo.Topology) ([]string, error) {
+	var list []string
+	for _, id := range t.Switches() {
+		json, err := bmv2json.Decode(p.Name, p.Of(id).JSON)
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range json.UnalignedPrefixes() {
+			if !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list, nil
+}
+
 // Units returns the units of a switch's times and queue depths.
 func (p *Program) Units() softswitch.Units {
 	if p.own != nil {

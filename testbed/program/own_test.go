@@ -3,6 +3,7 @@
 package program_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/topo"
@@ -55,5 +56,31 @@ func TestAPipelineIsTheSameByEachPathToItsProgram(t *testing.T) {
 	}
 	if id("own.p4", "// one more line\n"+ownText) == want {
 		t.Error("lines that move do not change the pipeline, whose JSON has them")
+	}
+}
+
+// A program whose prefixes BMv2 misreads is known before it runs there.
+func TestPrefixesThatBMv2Misreads(t *testing.T) {
+	net, err := topo.Parse("net.yaml", []byte("leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := program.Flags([]string{"own.p4"}, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kinds, want := range map[string]int{
+		"s.ingress_port: exact;": 0, "s.ingress_port: lpm;": 1, "s.ingress_port: ternary;": 0,
+		"s.egress_spec: exact; s.priority: lpm;": 1, "s.packet_length: lpm;": 0, "s.mcast_grp: lpm;": 0, "s.ingress_port ++ s.egress_spec: lpm @name(\"both\");": 1,
+	} {
+		text := strings.Replace(ownText, "s.ingress_port: exact;", kinds, 1)
+		p, err := s.Build(net, program.Files{Resolve: func(name string) string { return name }, Read: func(string) ([]byte, error) { return []byte(text), nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := p.OnBMv2(net)
+		if err != nil || len(list) != want || want > 0 && !strings.Contains(list[0], "table MyIngress.route: BMv2 misreads prefixes of key ") {
+			t.Errorf("%s: %q, %v", kinds, list, err)
+		}
 	}
 }

@@ -669,8 +669,8 @@ func (g *gen) packets() [][]byte {
 	var list [][]byte
 	for range 5 {
 		n := 2*(g.h.width+g.x.width*6)/8 + 10
-		if g.chance(5) {
-			n = g.n(n)
+		if g.chance(5) { // links have no frames of no bytes, and BMv2 takes none
+			n = max(g.n(n), 1)
 		}
 		data := make([]byte, n)
 		for i := range data {
