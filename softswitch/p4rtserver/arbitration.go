@@ -37,6 +37,9 @@ type role struct {
 	primary *client
 	clients []*client
 	left    uint64 // arbiter.left when the last client departed
+	// writing is closed when the write or the new pipeline ends that a primary of the
+	// role has begun; nil if there is none.
+	writing chan struct{}
 }
 
 // client is one stream.
@@ -147,41 +150,48 @@ func (a *arbiter) update(c *client, m *p4v1.MasterArbitrationUpdate) error {
 	if id == nil || r.highest != nil && id.compare(r.highest) < 0 {
 		if wasPrimary {
 			r.primary = nil
-			a.s.log.Info("controller stepped down", "election", id)
+			a.s.log.Debug("controller stepped down", "election", id)
 			r.notify(a.s.deviceID(), nil)
 			return nil
 		}
 		c.send(r.notice(a.s.deviceID(), c))
 		return nil
 	}
-	r.config, r.scope = m.GetRole().GetConfig(), sc
-	if old := r.primary; old != c && old != nil {
+	r.config, r.scope, r.highest = m.GetRole().GetConfig(), sc, id
+	if old := r.primary; !wasPrimary {
 		// From here on, writes of the old primary are rejected. Writes that have begun
-		// finish before the new primary is notified.
+		// finish before the new primary is notified, also those of one that is gone.
 		r.primary = nil
-		r.highest = id
-		for _, other := range r.clients {
-			if other != c {
-				other.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
-					DeviceId: a.s.deviceID(), Role: r.proto(), ElectionId: id.proto(),
-					Status: &rpcstatus.Status{Code: int32(codes.AlreadyExists), Message: "another controller is primary"},
-				}}})
+		if old != nil {
+			for _, other := range r.clients {
+				if other != c {
+					other.send(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
+						DeviceId: a.s.deviceID(), Role: r.proto(), ElectionId: id.proto(),
+						Status: &rpcstatus.Status{Code: int32(codes.AlreadyExists), Message: "another controller is primary"},
+					}}})
+				}
 			}
 		}
-		a.mu.Unlock()
-		a.s.finishWrites()
-		a.mu.Lock()
-		if c.election != id || r.highest != id || c.role == nil { // superseded meanwhile
-			c.send(r.notice(a.s.deviceID(), c))
-			return nil
+		for r.writing != nil {
+			writing := r.writing
+			a.mu.Unlock()
+			<-writing
+			a.mu.Lock()
+			if r.highest != id { // superseded meanwhile
+				c.send(r.notice(a.s.deviceID(), c))
+				return nil
+			}
 		}
 		r.primary = c
-		c.send(r.notice(a.s.deviceID(), c))
-	} else {
-		r.primary, r.highest = c, id
-		r.notify(a.s.deviceID(), nil)
+		if old != nil {
+			c.send(r.notice(a.s.deviceID(), c))
+		} else {
+			r.notify(a.s.deviceID(), nil)
+		}
+		a.s.log.Debug("controller is primary", "role", name, "election", id, "scope", sc)
+		return nil
 	}
-	a.s.log.Info("controller is primary", "role", name, "election", id, "scope", sc)
+	r.notify(a.s.deviceID(), nil)
 	return nil
 }
 
@@ -208,7 +218,7 @@ func (a *arbiter) leave(c *client) {
 	}
 	if r.primary == c {
 		r.primary = nil
-		a.s.log.Info("primary controller is gone", "role", r.name, "election", c.election)
+		a.s.log.Debug("primary controller is gone", "role", r.name, "election", c.election)
 		r.notify(a.s.deviceID(), nil)
 	}
 }
@@ -222,7 +232,7 @@ func (a *arbiter) makeRoom() error {
 	}
 	var oldest *role
 	for _, r := range a.roles {
-		if len(r.clients) == 0 && r.name != "" && (oldest == nil || r.left < oldest.left) {
+		if len(r.clients) == 0 && r.writing == nil && r.name != "" && (oldest == nil || r.left < oldest.left) {
 			oldest = r
 		}
 	}
@@ -257,14 +267,37 @@ func (a *arbiter) hasPrimary(peer string) bool {
 	return false
 }
 
-// checkPrimary returns the scope of a unary call, or an error if the caller is
-// not primary.
-func (a *arbiter) checkPrimary(roleName string, number uint64, id *p4v1.Uint128) (*scope, error) {
+// checkPrimary returns an error if the caller of a unary call is not primary.
+func (a *arbiter) checkPrimary(roleName string, number uint64, id *p4v1.Uint128) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, err := a.roleOf(roleName, number, id)
+	return err
+}
+
+// begin is checkPrimary for a call that changes the switch from now on, until it calls
+// end. It returns the scope of the role. The caller excludes other changes.
+func (a *arbiter) begin(roleName string, number uint64, id *p4v1.Uint128) (sc *scope, end func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r, err := a.roleOf(roleName, number, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.writing = make(chan struct{})
+	return r.scope, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		close(r.writing)
+		r.writing = nil
+	}, nil
+}
+
+// roleOf returns the role whose primary has this election id, under the arbiter's lock.
+func (a *arbiter) roleOf(roleName string, number uint64, id *p4v1.Uint128) (*role, error) {
 	if err := checkRole(roleName, number); err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	r := a.roles[roleName]
 	if r == nil {
 		if roleName != "" {
@@ -279,7 +312,7 @@ func (a *arbiter) checkPrimary(roleName string, number uint64, id *p4v1.Uint128)
 	case e == nil || e.compare(r.primary.election) != 0:
 		return nil, status.Errorf(codes.PermissionDenied, "election id %v is not primary: %v is", e, r.primary.election)
 	}
-	return r.scope, nil
+	return r, nil
 }
 
 // primary is the primary of a role with its scope.

@@ -23,7 +23,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return nil, err
 	}
-	if _, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId); err != nil {
+	if err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
 	turn, err := s.paced(ctx)
@@ -62,10 +62,11 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, r *p4v1.SetFor
 	s.serial.Lock()
 	defer s.serial.Unlock()
 	// Another controller may have become primary during the compilation.
-	sc, err := s.arb.checkPrimary(r.Role, pipelineRoleID(r), r.ElectionId)
+	sc, end, err := s.arb.begin(r.Role, pipelineRoleID(r), r.ElectionId)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	if sc != nil && !sc.pipeline {
 		return nil, status.Errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline", r.Role)
 	}

@@ -4,6 +4,7 @@ package p4rtserver
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ import (
 // Omitted keys are empty or false. A role without configuration has all
 // permissions, and so has a nil scope. All roles can read everything.
 type scope struct {
-	entities                      []string
+	entities                      map[string]bool // by name
 	packetIn, packetOut, pipeline bool
 }
 
@@ -44,13 +45,13 @@ func parseScope(config *anypb.Any) (*scope, error) {
 		return nil, nil
 	}
 	bad := func(format string, args ...any) (*scope, error) {
-		return nil, status.Errorf(codes.InvalidArgument, "role.config "+format, args...)
+		return nil, status.Error(codes.InvalidArgument, brief(fmt.Sprintf("role.config "+format, args...)))
 	}
 	s := &structpb.Struct{}
 	if err := config.UnmarshalTo(s); err != nil {
 		return bad("is a %q: this server knows google.protobuf.Struct", config.TypeUrl)
 	}
-	sc := &scope{}
+	sc := &scope{entities: map[string]bool{}}
 	flags := map[string]*bool{"packet_in": &sc.packetIn, "packet_out": &sc.packetOut, "pipeline": &sc.pipeline}
 	for key, v := range s.Fields {
 		switch to := flags[key]; {
@@ -70,7 +71,7 @@ func parseScope(config *anypb.Any) (*scope, error) {
 				if !ok {
 					return bad("entities: must be names")
 				}
-				sc.entities = append(sc.entities, name.StringValue)
+				sc.entities[name.StringValue] = true
 			}
 		default:
 			return bad("has %q: there are entities, packet_in, packet_out and pipeline", key)
@@ -81,7 +82,7 @@ func parseScope(config *anypb.Any) (*scope, error) {
 
 // has reports whether the role has an entity with one of these names.
 func (s *scope) has(names ...string) bool {
-	return s == nil || slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(s.entities, n) })
+	return s == nil || slices.ContainsFunc(names, func(n string) bool { return n != "" && s.entities[n] })
 }
 
 // check returns an error for an update outside of the role's scope.
@@ -154,9 +155,10 @@ func addPreambles[T interface{ GetPreamble() *p4configv1.Preamble }](to map[uint
 	}
 }
 
+// String is the text of the log. It does not repeat more of a peer's data than brief.
 func (s *scope) String() string {
 	if s == nil {
 		return "all"
 	}
-	return fmt.Sprintf("entities %s, packet_in %v, packet_out %v, pipeline %v", strings.Join(s.entities, " "), s.packetIn, s.packetOut, s.pipeline)
+	return brief(fmt.Sprintf("entities %s, packet_in %v, packet_out %v, pipeline %v", strings.Join(slices.Sorted(maps.Keys(s.entities)), " "), s.packetIn, s.packetOut, s.pipeline))
 }

@@ -36,7 +36,7 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	if err := s.checkDevice(r.DeviceId); err != nil {
 		return nil, err
 	}
-	if _, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId); err != nil {
+	if err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId); err != nil {
 		return nil, err
 	}
 	switch r.Atomicity {
@@ -53,10 +53,11 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	defer s.serial.Unlock()
 	s.writes.Lock()
 	defer s.writes.Unlock()
-	role, err := s.arb.checkPrimary(r.Role, writeRoleID(r), r.ElectionId)
+	role, end, err := s.arb.begin(r.Role, writeRoleID(r), r.ElectionId)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	d, err := s.current()
 	if err != nil {
 		return nil, err
@@ -105,12 +106,6 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 		}
 	}
 	return nil, batchError("Write failure.", errs)
-}
-
-// finishWrites returns when the writes that have begun have finished.
-func (s *Server) finishWrites() {
-	s.serial.Lock()
-	defer s.serial.Unlock()
 }
 
 // Numbers of updates and of cells changed in one critical section of the switch's lock,
