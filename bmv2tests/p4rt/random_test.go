@@ -130,7 +130,8 @@ func (x *bench) samples() []*p4v1.Update {
 // TestRandomBatches compares three servers: one executes random batches, good and hostile,
 // with CONTINUE_ON_ERROR, the second their updates one by one, the third first as a whole,
 // with ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC. A batch is its updates in order; one that
-// fails as a whole changes nothing. In the end, all that was inserted can be deleted.
+// fails as a whole changes nothing. The same memory is charged. Now and then all is
+// deleted, which fails if an object has more or fewer references than are counted.
 func TestRandomBatches(t *testing.T) {
 	cfg, err := config()
 	if err != nil {
@@ -138,6 +139,7 @@ func TestRandomBatches(t *testing.T) {
 	}
 	x := &bench{TB: t, config: cfg}
 	samples := x.samples()
+	profiles := samples[5:13] // members, groups and entries that refer to them
 	r := mutator{rand.New(rand.NewPCG(*randomSeed, 7))}
 	var batch, single, whole *direct
 	accepted := 0
@@ -151,8 +153,12 @@ func TestRandomBatches(t *testing.T) {
 			}
 		}
 		updates := make([]*p4v1.Update, 1+r.IntN(6))
+		from := samples
+		if r.IntN(3) == 0 {
+			from = profiles
+		}
 		for i := range updates {
-			u := proto.Clone(samples[r.IntN(len(samples))]).(*p4v1.Update)
+			u := proto.Clone(from[r.IntN(len(from))]).(*p4v1.Update)
 			if r.IntN(2) == 0 {
 				u.Type = p4v1.Update_Type(1 + r.IntN(3))
 			}
@@ -188,32 +194,44 @@ func TestRandomBatches(t *testing.T) {
 		state := single.everything()
 		sameEntities(t, n, updates, "the batch", batch.everything(), state)
 		sameEntities(t, n, updates, mode.String(), whole.everything(), state)
+		if b, s, w := batch.StateBytes(), single.StateBytes(), whole.StateBytes(); b != s || w != s {
+			t.Fatalf("seed %d, batch %d: one by one %d bytes are charged, in a batch %d, with %v %d\n%v", *randomSeed, n, s, b, mode, w, updates)
+		}
 		if r.IntN(4) == 0 {
 			for _, d := range []*direct{batch, single, whole} {
 				d.pass()
 			}
 		}
-		if r.IntN(50) == 0 {
+		switch r.IntN(100) {
+		case 0, 1:
 			if err := whole.push(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, cfg); err != nil {
 				t.Fatalf("seed %d, batch %d: RECONCILE_AND_COMMIT: %v", *randomSeed, n, err)
 			}
 			sameEntities(t, n, updates, "RECONCILE_AND_COMMIT", whole.everything(), single.everything())
+		case 2, 3, 4, 5:
+			for _, d := range []*direct{batch, single, whole} {
+				d.deleteAll()
+			}
 		}
 	}
 	t.Logf("%d of %d batches were accepted as a whole", accepted, *randomBatches)
 	if accepted < *randomBatches/20 {
 		t.Error("hardly any batch was accepted: the test says nothing")
 	}
-	// What reads return can be deleted, referrers first.
+}
+
+// deleteAll deletes what reads return, referrers first.
+func (d *direct) deleteAll() {
+	d.t.Helper()
 	var last []*p4v1.Update
-	for _, e := range single.everything() {
+	for _, e := range d.everything() {
 		u := remove(nil)
 		u.Entity = e
 		switch x := e.Entity.(type) {
 		case *p4v1.Entity_TableEntry:
 			if !x.TableEntry.IsDefaultAction && !x.TableEntry.IsConst {
-				if codes := single.write(p4v1.WriteRequest_CONTINUE_ON_ERROR, u); codes[0] != 0 {
-					t.Errorf("an entry that was read cannot be deleted: %v: %v", codes, e)
+				if codes := d.write(p4v1.WriteRequest_CONTINUE_ON_ERROR, u); codes[0] != 0 {
+					d.t.Errorf("an entry that was read cannot be deleted: %v: %v", codes, e)
 				}
 			}
 		case *p4v1.Entity_ActionProfileGroup, *p4v1.Entity_ActionProfileMember:
@@ -222,8 +240,8 @@ func TestRandomBatches(t *testing.T) {
 	}
 	slices.Reverse(last)
 	for _, u := range last {
-		if codes := single.write(p4v1.WriteRequest_CONTINUE_ON_ERROR, u); codes[0] != 0 {
-			t.Errorf("what was read cannot be deleted: %v: %v", codes, u.Entity)
+		if codes := d.write(p4v1.WriteRequest_CONTINUE_ON_ERROR, u); codes[0] != 0 {
+			d.t.Errorf("what was read cannot be deleted: %v: %v", codes, u.Entity)
 		}
 	}
 }

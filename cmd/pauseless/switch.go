@@ -371,7 +371,9 @@ func serve(c *switchFile, sw *softswitch.Switch, srv *p4rtserver.Server, runner 
 		}
 	}
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.NewSwitch(sw))
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.NewSwitch(sw),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "softswitch_state_bytes", Help: "Memory charged for table entries, groups and other state, of a quarter of --memory."},
+			func() float64 { return float64(srv.StateBytes()) }))
 	if c.GRPC != "" {
 		g, err := srv.GRPC(p4rtserver.GRPCConfig{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA, Calls: metrics.NewCalls(reg).Ended, Log: log})
 		if err != nil {

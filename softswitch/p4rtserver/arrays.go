@@ -48,11 +48,11 @@ func index64(i int) *p4v1.Index { return &p4v1.Index{Index: int64(i)} }
 // update is a function as an op, with the number of cells or entries that it changes.
 type update struct {
 	cells int
-	do    func(d *device) (func(), error)
+	do    func(d *device) error
 }
 
-func (u update) apply(d *device) (func(), error) { return u.do(d) }
-func (u update) size() int                       { return u.cells }
+func (u update) apply(d *device) error { return u.do(d) }
+func (u update) size() int             { return u.cells }
 
 func (d *device) decodeCounter(e *p4v1.CounterEntry) (op, error) {
 	k, err := lookup(d.counters, e.GetCounterId(), "counter")
@@ -63,10 +63,10 @@ func (d *device) decodeCounter(e *p4v1.CounterEntry) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return update{last - first, func(d *device) (func(), error) {
+	return update{last - first, func(d *device) error {
 		array := &d.state.Counters[k.number]
 		if e.Data == nil {
-			return func() {}, nil
+			return nil
 		}
 		touchCells(d, array, first, last, len(array.Cells), counterBytes, func(first, last int) []interp.Counter { return slices.Clone(array.Cells[first:last]) })
 		value := interp.Counter{Packets: uint64(e.Data.PacketCount), Bytes: uint64(e.Data.ByteCount)}
@@ -113,21 +113,22 @@ func (d *device) decodeDirectCounter(e *p4v1.DirectCounterEntry) (op, error) {
 		return nil, err
 	}
 	find := func(d *device) (*interp.Entry, error) { return d.direct(t, e.TableEntry.IsDefaultAction, &m) }
-	return update{1, func(d *device) (func(), error) {
+	return update{1, func(d *device) error {
 		entry, err := find(d)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x := entry.Ext
 		old := x.Counter
 		if e.Data != nil {
 			x.Counter = interp.Counter{Packets: uint64(e.Data.PacketCount), Bytes: uint64(e.Data.ByteCount)}
 		}
-		return func() {
-			if entry, err := find(d); err == nil { // a later update may have inserted it again
+		d.onRevert(func() {
+			if entry, err := find(d); err == nil { // it may have been inserted again
 				entry.Ext.Counter = old
 			}
-		}, nil
+		})
+		return nil
 	}}, nil
 }
 
@@ -214,7 +215,7 @@ func (d *device) decodeMeter(e *p4v1.MeterEntry) (op, error) {
 	if err := zeroColors(e.GetCounterData()); e.CounterData != nil && err != nil {
 		return nil, err
 	}
-	return update{last - first, func(d *device) (func(), error) {
+	return update{last - first, func(d *device) error {
 		array := &d.state.Meters[m.number]
 		touchCells(d, array, first, last, len(array.Cells), meterBytes, func(first, last int) []interp.Meter { return slices.Clone(array.Cells[first:last]) })
 		return setCells(d, array.Cells, first, last, meterBytes, func(c *interp.Meter) { d.setMeter(c, rates, e.CounterData != nil) })
@@ -228,21 +229,22 @@ const (
 )
 
 // setCells changes the cells of an array from first to before last.
-func setCells[T any](d *device, c []T, first, last, bytes int, set func(*T)) (func(), error) {
+func setCells[T any](d *device, c []T, first, last, bytes int, set func(*T)) error {
 	var old []T
-	if d.undoable {
+	if d.atomic {
 		if err := d.borrow(int64((last - first) * bytes)); err != nil {
-			return nil, err
+			return err
 		}
 		old = make([]T, 0, last-first)
+		d.onRevert(func() { d.eachCell(first, last, func(i int) { c[i] = old[i-first] }) })
 	}
 	d.eachCell(first, last, func(i int) {
-		if d.undoable {
+		if d.atomic {
 			old = append(old, c[i])
 		}
 		set(&c[i])
 	})
-	return func() { d.eachCell(first, last, func(i int) { c[i] = old[i-first] }) }, nil
+	return nil
 }
 
 // eachCell calls f with the numbers from first to before last. Packets may be forwarded in
@@ -279,19 +281,20 @@ func (d *device) decodeDirectMeter(e *p4v1.DirectMeterEntry) (op, error) {
 			return nil, err
 		}
 	}
-	return update{1, func(d *device) (func(), error) {
+	return update{1, func(d *device) error {
 		entry, err := find(d)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x := entry.Ext
 		old := x.Meter
 		d.setMeter(&x.Meter, rates, e.CounterData != nil)
-		return func() {
+		d.onRevert(func() {
 			if entry, err := find(d); err == nil {
 				entry.Ext.Meter = old
 			}
-		}, nil
+		})
+		return nil
 	}}, nil
 }
 
@@ -308,7 +311,7 @@ func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	return update{last - first, func(d *device) (func(), error) {
+	return update{last - first, func(d *device) error {
 		reg := d.state.Registers[r.number]
 		n := reg.Limbs()
 		touchCells(d, reg, first, last, reg.Info.Size, 8*n+24, func(first, last int) [][]uint64 {
@@ -319,19 +322,20 @@ func (d *device) decodeRegister(e *p4v1.RegisterEntry) (op, error) {
 			return list
 		})
 		var old []uint64
-		if d.undoable {
+		if d.atomic {
 			if err := d.borrow(int64((last - first) * n * 8)); err != nil {
-				return nil, err
+				return err
 			}
 			old = make([]uint64, 0, (last-first)*n)
+			d.onRevert(func() { d.eachCell(first, last, func(i int) { copy(reg.Cell(i), old[(i-first)*n:]) }) })
 		}
 		d.eachCell(first, last, func(i int) {
-			if d.undoable {
+			if d.atomic {
 				old = append(old, reg.Cell(i)...)
 			}
 			copy(reg.Cell(i), v)
 		})
-		return func() { d.eachCell(first, last, func(i int) { copy(reg.Cell(i), old[(i-first)*n:]) }) }, nil
+		return nil
 	}}, nil
 }
 

@@ -102,6 +102,10 @@ const (
 	valueBytes   = 96
 )
 
+// StateBytes returns the memory in bytes that is charged for entries, groups and other
+// state: of a quarter of Options.Memory.
+func (s *Server) StateBytes() int64 { return s.budget.state.used.Load() }
+
 // grow charges a device for new state. A negative n releases memory.
 func (d *device) grow(n int64) error {
 	if err := d.s.budget.state.take(n, 1); err != nil {

@@ -295,7 +295,7 @@ func (d *device) preload(u *p4v1.Update) error {
 	if update != nil && !update.isDef && u.Type == p4v1.Update_INSERT && d.own(update) {
 		err = nil
 	} else {
-		_, err = o.apply(d)
+		err = o.apply(d)
 	}
 	if err == nil && isConst && update != nil && !update.isDef {
 		d.markConst(update.t, &update.match)

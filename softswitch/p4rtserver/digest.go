@@ -293,13 +293,14 @@ func (d *device) decodeDigest(typ p4v1.Update_Type, e *p4v1.DigestEntry) (op, er
 		}
 		c = &p4v1.DigestEntry_Config{MaxTimeoutNs: c.MaxTimeoutNs, MaxListSize: c.MaxListSize, AckTimeoutNs: c.AckTimeoutNs}
 	}
-	return update{1, func(d *device) (func(), error) {
+	return update{1, func(d *device) error {
 		old := d.digests[e.DigestId]
 		if err := exists(typ, old != nil, "configuration of digest", e.DigestId); err != nil {
-			return nil, err
+			return err
 		}
 		d.setDigest(e.DigestId, b, c)
-		return func() { d.setDigest(e.DigestId, b, old) }, nil
+		d.onRevert(func() { d.setDigest(e.DigestId, b, old) })
+		return nil
 	}}, nil
 }
 

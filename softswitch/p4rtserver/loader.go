@@ -125,7 +125,7 @@ func (l *Loader) apply(d *device, updates []*p4v1.Update) error {
 		case x == nil:
 			err = d.preload(u)
 		case !tables[x.u.t.number].shared:
-			_, err = x.u.apply(d)
+			err = x.u.apply(d)
 		}
 		if err != nil {
 			return fmt.Errorf("update %d: %s", i+1, status.Convert(err).Message())

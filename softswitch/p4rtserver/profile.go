@@ -11,23 +11,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// retain and release count the references of entries to members and groups.
-func (d *device) retain(x *interp.Extension) {
-	if x.Member != nil {
-		x.Member.Users++
+// use counts the references of an entry to a member or group, which may be nil.
+func (d *device) use(m *interp.Member, g *interp.Group, by int) {
+	if m == nil && g == nil {
+		return
 	}
-	if x.Group != nil {
-		x.Group.Use(1)
+	count := func(by int) {
+		if m != nil {
+			m.Users += by
+		}
+		if g != nil {
+			g.Use(by)
+		}
 	}
-}
-
-func (d *device) release(x *interp.Extension) {
-	if x.Member != nil {
-		x.Member.Users--
-	}
-	if x.Group != nil {
-		x.Group.Use(-1)
-	}
+	count(by)
+	d.onRevert(func() { count(-by) })
 }
 
 func (p *pipeline) profile(id uint32) (*boundProfile, error) {
@@ -119,54 +117,41 @@ func (d *device) decodeMember(typ p4v1.Update_Type, m *p4v1.ActionProfileMember)
 
 func (u *memberUpdate) size() int { return 1 }
 
-func (u *memberUpdate) apply(d *device) (func(), error) {
+func (u *memberUpdate) apply(d *device) error {
 	p := d.state.Profiles[u.ap.number]
 	m := p.Members[u.id]
-	touchKey(d, &p.Members, u.id, copyMember)
 	if u.typ == p4v1.Update_INSERT {
 		switch {
 		case m != nil:
-			return nil, status.Errorf(codes.AlreadyExists, "action profile %s: member %d exists", u.ap.name, u.id)
+			return status.Errorf(codes.AlreadyExists, "action profile %s: member %d exists", u.ap.name, u.id)
 		case p.Info.Size > 0 && len(p.Members) >= p.Info.Size:
-			return nil, status.Errorf(codes.ResourceExhausted, "action profile %s is full: it has room for %d members", u.ap.name, p.Info.Size)
+			return status.Errorf(codes.ResourceExhausted, "action profile %s is full: it has room for %d members", u.ap.name, p.Info.Size)
 		case d.oneShots(u.ap):
-			return nil, status.Errorf(codes.InvalidArgument, "the tables of action profile %s have one-shot entries: it cannot have members", u.ap.name)
+			return status.Errorf(codes.InvalidArgument, "the tables of action profile %s have one-shot entries: it cannot have members", u.ap.name)
 		}
-		cost := memberCost(u.args)
-		if err := d.grow(cost); err != nil {
-			return nil, err
+		if err := d.charge(memberCost(u.args)); err != nil {
+			return err
 		}
-		p.Members[u.id] = &interp.Member{ID: u.id, Action: u.number, Args: u.args}
-		return func() {
-			delete(p.Members, u.id)
-			d.shrink(cost)
-		}, nil
+		put(d, &p.Members, u.id, &interp.Member{ID: u.id, Action: u.number, Args: u.args}, copyMember)
+		return nil
 	}
 	if m == nil {
-		return nil, status.Errorf(codes.NotFound, "action profile %s has no member %d", u.ap.name, u.id)
+		return status.Errorf(codes.NotFound, "action profile %s has no member %d", u.ap.name, u.id)
 	}
 	if u.typ == p4v1.Update_MODIFY {
-		action, args := m.Action, m.Args
-		more := memberCost(u.args) - memberCost(args)
-		if err := d.grow(more); err != nil {
-			return nil, err
+		if err := d.charge(memberCost(u.args) - memberCost(m.Args)); err != nil {
+			return err
 		}
-		m.Action, m.Args = u.number, u.args
-		return func() {
-			m.Action, m.Args = action, args
-			d.shrink(more)
-		}, nil
+		touchKey(d, &p.Members, u.id, copyMember)
+		assign(d, &m.Action, u.number)
+		assign(d, &m.Args, u.args)
+		return nil
 	}
 	if m.Users > 0 {
-		return nil, status.Errorf(codes.FailedPrecondition, "action profile %s: member %d is used by %d groups and entries", u.ap.name, u.id, m.Users)
+		return status.Errorf(codes.FailedPrecondition, "action profile %s: member %d is used by %d groups and entries", u.ap.name, u.id, m.Users)
 	}
-	cost := memberCost(m.Args)
-	delete(p.Members, u.id)
-	d.shrink(cost)
-	return func() {
-		p.Members[u.id] = m
-		d.shrink(-cost)
-	}, nil
+	put(d, &p.Members, u.id, nil, copyMember)
+	return d.charge(-memberCost(m.Args))
 }
 
 func memberCost(args []uint64) int64 { return memberBytes + limbBytes*int64(len(args)) }
@@ -293,43 +278,54 @@ func (d *device) watch(gm *groupMember, port []byte, number int, old bool) error
 	return nil
 }
 
-// fill sets the members of a group.
-func (d *device) fill(g *interp.Group, members []groupMember, find func(groupMember) *interp.Member) {
-	g.Members = nil
-	for _, gm := range members {
-		g.Members = append(g.Members, interp.GroupMember{Member: find(gm), Weight: gm.weight, Watch: gm.watch,
-			Down: d.live && gm.watch >= 0 && !d.s.sw.LinkUp(gm.watch), Owner: gm}) // commit looks at the links of others
+// members returns the members of a group of the switch.
+func (d *device) members(list []groupMember, find func(groupMember) *interp.Member) []interp.GroupMember {
+	members := make([]interp.GroupMember, 0, len(list))
+	for _, gm := range list {
+		members = append(members, interp.GroupMember{Member: find(gm), Weight: gm.weight, Watch: gm.watch, Owner: gm})
 	}
-	g.Choose()
+	return members
+}
+
+// setMembers sets the members of a group.
+func (d *device) setMembers(g *interp.Group, members []interp.GroupMember) {
+	set := func(members []interp.GroupMember) {
+		for _, m := range g.Members {
+			m.Member.Users--
+		}
+		g.Members = members
+		for i := range members {
+			m := &members[i]
+			m.Member.Users++
+			m.Down = d.live && m.Watch >= 0 && !d.s.sw.LinkUp(m.Watch) // commit looks at the links of others
+		}
+		g.Choose()
+	}
+	old := g.Members
+	set(members)
+	d.onRevert(func() { set(old) })
 }
 
 func (u *groupUpdate) size() int { return 1 }
 
-func (u *groupUpdate) apply(d *device) (func(), error) {
+func (u *groupUpdate) apply(d *device) error {
 	p := d.state.Profiles[u.ap.number]
 	g := p.Groups[u.id]
-	touchKey(d, &p.Groups, u.id, copyGroup)
 	switch {
 	case u.typ == p4v1.Update_INSERT && g != nil:
-		return nil, status.Errorf(codes.AlreadyExists, "action profile %s: group %d exists", u.ap.name, u.id)
+		return status.Errorf(codes.AlreadyExists, "action profile %s: group %d exists", u.ap.name, u.id)
 	case u.typ != p4v1.Update_INSERT && g == nil:
-		return nil, status.Errorf(codes.NotFound, "action profile %s has no group %d", u.ap.name, u.id)
+		return status.Errorf(codes.NotFound, "action profile %s has no group %d", u.ap.name, u.id)
 	case u.typ == p4v1.Update_DELETE && g.Users > 0:
-		return nil, status.Errorf(codes.FailedPrecondition, "action profile %s: group %d is used by %d entries", u.ap.name, u.id, g.Users)
+		return status.Errorf(codes.FailedPrecondition, "action profile %s: group %d is used by %d entries", u.ap.name, u.id, g.Users)
 	case u.typ == p4v1.Update_MODIFY && u.maxSize != g.MaxSize:
-		return nil, status.Errorf(codes.InvalidArgument, "group %d has max_size %d, which cannot be changed", u.id, g.MaxSize)
+		return status.Errorf(codes.InvalidArgument, "group %d has max_size %d, which cannot be changed", u.id, g.MaxSize)
 	}
 	for _, gm := range u.members {
 		if p.Members[gm.id] == nil {
-			return nil, status.Errorf(codes.NotFound, "action profile %s has no member %d", u.ap.name, gm.id)
+			return status.Errorf(codes.NotFound, "action profile %s has no member %d", u.ap.name, gm.id)
 		}
 	}
-	count := func(g *interp.Group, by int) {
-		for _, m := range g.Members {
-			m.Member.Users += by
-		}
-	}
-	find := func(gm groupMember) *interp.Member { return p.Members[gm.id] }
 	more := groupCost(len(u.members))
 	switch u.typ {
 	case p4v1.Update_MODIFY:
@@ -337,40 +333,20 @@ func (u *groupUpdate) apply(d *device) (func(), error) {
 	case p4v1.Update_DELETE:
 		more = -groupCost(len(g.Members))
 	}
-	if err := d.grow(more); err != nil {
-		return nil, err
+	if err := d.charge(more); err != nil {
+		return err
 	}
 	switch u.typ {
 	case p4v1.Update_INSERT:
 		g = &interp.Group{ID: u.id, MaxSize: u.maxSize}
-		d.fill(g, u.members, find)
-		count(g, 1)
-		p.Groups[u.id] = g
-		return func() {
-			count(g, -1)
-			delete(p.Groups, u.id)
-			d.shrink(more)
-		}, nil
+		put(d, &p.Groups, u.id, g, copyGroup)
 	case p4v1.Update_MODIFY:
-		old := slices.Clone(g.Members)
-		count(g, -1)
-		d.fill(g, u.members, find)
-		count(g, 1)
-		return func() {
-			count(g, -1)
-			g.Members = old
-			g.Choose()
-			count(g, 1)
-			d.shrink(more)
-		}, nil
+		touchKey(d, &p.Groups, u.id, copyGroup)
+	case p4v1.Update_DELETE:
+		put(d, &p.Groups, u.id, nil, copyGroup)
 	}
-	count(g, -1)
-	delete(p.Groups, u.id)
-	return func() {
-		count(g, 1)
-		p.Groups[u.id] = g
-		d.shrink(more)
-	}, nil
+	d.setMembers(g, d.members(u.members, func(gm groupMember) *interp.Member { return p.Members[gm.id] }))
+	return nil
 }
 
 // decodeActionSet parses a one-shot action set (9.2.3). It also returns the set as
@@ -433,9 +409,9 @@ func (d *device) decodeActionSet(t *boundTable, set *p4v1.ActionProfileActionSet
 func (d *device) oneShotGroup(ap *boundProfile, members []groupMember, random bool) *interp.Group {
 	g := d.state.Profiles[ap.number].NewGroup()
 	g.Random = random
-	d.fill(g, members, func(gm groupMember) *interp.Member {
+	d.setMembers(g, d.members(members, func(gm groupMember) *interp.Member {
 		return &interp.Member{Action: gm.number, Args: gm.args}
-	})
+	}))
 	return g
 }
 

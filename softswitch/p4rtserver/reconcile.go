@@ -37,7 +37,7 @@ func (d *device) takeOver(ctx context.Context, old *device) error {
 		}
 		o, err := d.decode(&p4v1.Update{Type: typ, Entity: e})
 		if err == nil {
-			_, err = o.apply(d)
+			err = o.apply(d)
 		}
 		if err != nil {
 			return status.Errorf(codes.InvalidArgument, "state of the switch cannot be kept: %s", status.Convert(err).Message())

@@ -104,30 +104,26 @@ func (d *device) decodeGroupEntry(typ p4v1.Update_Type, g *p4v1.MulticastGroupEn
 	if id == 0 || id > 0xffff {
 		return nil, status.Errorf(codes.InvalidArgument, "multicast group id %d: must be 1 to 65535", id)
 	}
-	if typ != p4v1.Update_DELETE {
+	if typ == p4v1.Update_DELETE {
+		g = nil
+	} else {
 		list, err := d.checkReplicas(g.Replicas)
 		if err != nil {
 			return nil, err
 		}
 		g = &p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: list, Metadata: g.Metadata}
 	}
-	return update{1, func(d *device) (func(), error) {
+	return update{1, func(d *device) error {
 		old := d.groups[id]
 		if err := exists(typ, old != nil, "multicast group", id); err != nil {
-			return nil, err
+			return err
 		}
-		more := replicasCost(g) - replicasCost(old)
-		if typ == p4v1.Update_DELETE {
-			more = -replicasCost(old)
+		if err := d.charge(replicasCost(g) - replicasCost(old)); err != nil {
+			return err
 		}
-		if err := d.grow(more); err != nil {
-			return nil, err
-		}
-		d.setGroup(id, g, typ == p4v1.Update_DELETE)
-		return func() {
-			d.setGroup(id, old, old == nil)
-			d.shrink(more)
-		}, nil
+		d.setGroup(id, g)
+		d.onRevert(func() { d.setGroup(id, old) })
+		return nil
 	}}, nil
 }
 
@@ -159,16 +155,17 @@ func exists(typ p4v1.Update_Type, is bool, what string, id uint32) error {
 	return nil
 }
 
-func (d *device) setGroup(id uint32, g *p4v1.MulticastGroupEntry, remove bool) {
+// setGroup sets or, with nil, removes a multicast group.
+func (d *device) setGroup(id uint32, g *p4v1.MulticastGroupEntry) {
 	touchKey(d, &d.groups, id, sameMulticast)
-	if remove {
+	if g == nil {
 		delete(d.groups, id)
 	} else {
 		d.groups[id] = g
 	}
 	switch {
 	case !d.live:
-	case remove:
+	case g == nil:
 		d.s.sw.DeleteGroup(id)
 	default:
 		d.s.sw.SetGroup(id, d.replicas(g.Replicas))
@@ -180,7 +177,9 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 	if id == 0 || id > 0x7fff {
 		return nil, status.Errorf(codes.InvalidArgument, "clone session id %d: must be 1 to 32767", id)
 	}
-	if typ != p4v1.Update_DELETE {
+	if typ == p4v1.Update_DELETE {
+		c = nil
+	} else {
 		list, err := d.checkReplicas(c.Replicas)
 		if err != nil {
 			return nil, err
@@ -193,37 +192,33 @@ func (d *device) decodeSession(typ p4v1.Update_Type, c *p4v1.CloneSessionEntry) 
 			return nil, status.Errorf(codes.InvalidArgument, "clone session %d: a packet length of %d", id, c.PacketLengthBytes)
 		}
 	}
-	return update{1, func(d *device) (func(), error) {
+	return update{1, func(d *device) error {
 		old := d.sessions[id]
 		if err := exists(typ, old != nil, "clone session", id); err != nil {
-			return nil, err
+			return err
 		}
-		more := replicasCost(c) - replicasCost(old)
-		if typ == p4v1.Update_DELETE {
-			more = -replicasCost(old)
+		if err := d.charge(replicasCost(c) - replicasCost(old)); err != nil {
+			return err
 		}
-		if err := d.grow(more); err != nil {
-			return nil, err
-		}
-		d.setSession(id, c, typ == p4v1.Update_DELETE)
-		return func() {
-			d.setSession(id, old, old == nil)
-			d.shrink(more)
-		}, nil
+		d.setSession(id, c)
+		d.onRevert(func() { d.setSession(id, old) })
+		return nil
 	}}, nil
 }
 
-func (d *device) setSession(id uint32, c *p4v1.CloneSessionEntry, remove bool) {
+// setSession sets or, with nil, removes a clone session.
+func (d *device) setSession(id uint32, c *p4v1.CloneSessionEntry) {
 	touchKey(d, &d.sessions, id, sameSession)
-	if remove {
+	if c == nil {
 		delete(d.sessions, id)
-		if d.live {
-			d.s.sw.DeleteSession(id)
-		}
-		return
+	} else {
+		d.sessions[id] = c
 	}
-	d.sessions[id] = c
-	if d.live {
+	switch {
+	case !d.live:
+	case c == nil:
+		d.s.sw.DeleteSession(id)
+	default:
 		d.applySession(c)
 	}
 }

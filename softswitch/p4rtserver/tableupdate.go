@@ -190,7 +190,7 @@ func (u *tableUpdate) cost() int64 {
 	return entryCost(len(u.match.Value)+len(u.match.Mask)+len(u.args), &u.meta)
 }
 
-func (u *tableUpdate) apply(d *device) (func(), error) {
+func (u *tableUpdate) apply(d *device) error {
 	t := d.state.Tables[u.t.number]
 	if u.isDef {
 		return u.applyDefault(d, t)
@@ -206,30 +206,30 @@ func (u *tableUpdate) apply(d *device) (func(), error) {
 	case p4v1.Update_INSERT:
 		switch {
 		case isConst:
-			return nil, status.Errorf(codes.PermissionDenied, "table %s%s", u.t.name, what)
+			return status.Errorf(codes.PermissionDenied, "table %s%s", u.t.name, what)
 		case found:
-			return nil, status.Errorf(codes.AlreadyExists, "table %s: the entry exists", u.t.name)
+			return status.Errorf(codes.AlreadyExists, "table %s: the entry exists", u.t.name)
 		}
 		return u.insert(d, t)
 	case p4v1.Update_MODIFY:
 		switch {
 		case !found:
-			return nil, status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
+			return status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
 		case isConst && u.hasAct:
-			return nil, status.Errorf(codes.PermissionDenied, "table %s%s: only direct resources can be modified", u.t.name, what)
+			return status.Errorf(codes.PermissionDenied, "table %s%s: only direct resources can be modified", u.t.name, what)
 		}
 		return u.modify(d, t, id)
 	}
 	switch {
 	case isConst:
-		return nil, status.Errorf(codes.PermissionDenied, "table %s%s", u.t.name, what)
+		return status.Errorf(codes.PermissionDenied, "table %s%s", u.t.name, what)
 	case !found:
-		return nil, status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
+		return status.Errorf(codes.NotFound, "table %s: no such entry", u.t.name)
 	}
-	return d.deleteEntry(t, id), nil
+	return d.deleteEntry(t, id)
 }
 
-// savedEntry is an entry before a change, for undoing it.
+// savedEntry is an entry before a change.
 type savedEntry struct {
 	match  table.Match
 	action int
@@ -251,52 +251,49 @@ func save(t *interp.Table, id uint32) savedEntry {
 	return s
 }
 
-func (d *device) deleteEntry(t *interp.Table, id uint32) func() {
-	s := save(t, id)
-	cost := costOf(t, t.Entry(id))
+func (d *device) deleteEntry(t *interp.Table, id uint32) error {
+	old := save(t, id)
 	d.touchEntry(t, id)
-	d.shrink(cost)
-	if s.ext != nil {
-		d.release(s.ext)
+	if x := old.ext; x != nil {
+		d.use(x.Member, x.Group, -1)
 	}
+	cost := costOf(t, t.Entry(id))
 	t.Delete(id)
-	return func() {
-		d.shrink(-cost)
-		id, err := t.Insert(&s.match, s.action, s.args)
+	d.onRevert(func() {
+		id, err := t.Insert(&old.match, old.action, old.args)
 		if err != nil {
 			panic("BUG: no room for an entry that was there: " + err.Error())
 		}
-		if s.ext != nil {
-			t.Extend(id).Set(s.ext)
-			d.retain(s.ext)
+		if old.ext != nil {
+			t.Extend(id).Set(old.ext)
 		}
-	}
+	})
+	return d.charge(-cost)
 }
 
-func (u *tableUpdate) insert(d *device, t *interp.Table) (func(), error) {
+func (u *tableUpdate) insert(d *device, t *interp.Table) error {
 	member, group, err := u.reference(d)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cost := u.cost()
-	if err := d.grow(cost); err != nil {
-		return nil, err
+	if err := d.charge(u.cost()); err != nil {
+		return err
 	}
 	id, err := t.InsertBody(u.body)
 	if err != nil {
-		d.shrink(cost)
 		var full *interp.ErrFull
 		if errors.As(err, &full) {
-			return nil, status.Error(codes.ResourceExhausted, err.Error())
+			return status.Error(codes.ResourceExhausted, err.Error())
 		}
-		return nil, err
+		return err
 	}
+	d.onRevert(func() {
+		id, _ := t.Find(&u.match)
+		t.Delete(id)
+	})
 	d.touchAbsent(t, id, &u.match)
 	u.extend(d, t, id, member, group)
-	return func() {
-		id, _ := t.Find(&u.match)
-		d.deleteEntry(t, id)
-	}, nil
+	return nil
 }
 
 // reference returns the member or group that the entry refers to.
@@ -337,7 +334,7 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 	x.Timeout = idleTimeout(u.meta.idle)
 	x.LastHit = d.s.sw.Now()
 	x.Member, x.Group = member, group
-	d.retain(x)
+	d.use(member, group, 1)
 	if u.meter != nil {
 		x.Meter.Configure(*u.meter, d.s.sw.Now())
 	}
@@ -349,47 +346,45 @@ func (u *tableUpdate) extend(d *device, t *interp.Table, id uint32, member *inte
 	}
 }
 
-func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), error) {
+func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) error {
 	old := save(t, id)
-	before := costOf(t, t.Entry(id))
-	most := u.cost() // the new entry beside the old one
-	if err := d.grow(most); err != nil {
-		return nil, err
-	}
-	defer func() { d.shrink(most + before - costOf(t, t.Entry(id))) }()
-	d.touchEntry(t, id)
-	undo := func() {
-		id, _ := t.Find(&u.match)
-		now := costOf(t, t.Entry(id))
-		defer func() { d.shrink(now - costOf(t, t.Entry(id))) }()
-		if x := t.Entry(id).Ext; x != nil {
-			d.release(x)
+	before := metaOf(t.Entry(id))
+	u.meta.isConst = before.isConst
+	args := old.args
+	var member *interp.Member
+	var group *interp.Group
+	if u.hasAct {
+		args = u.args
+		var err error
+		if member, group, err = u.reference(d); err != nil {
+			return err
 		}
+	} else {
+		u.meta.memberID, u.meta.groupID, u.meta.actionSet, u.meta.setBytes = before.memberID, before.groupID, before.actionSet, before.setBytes
+	}
+	if err := d.charge(entryCost(len(old.match.Value)+len(old.match.Mask)+len(args), &u.meta) - costOf(t, t.Entry(id))); err != nil {
+		return err
+	}
+	d.touchEntry(t, id)
+	d.onRevert(func() {
+		id, _ := t.Find(&u.match)
 		t.SetAction(id, old.action, old.args)
 		t.Entry(id).Ext = nil
 		if old.ext != nil {
 			t.Extend(id).Set(old.ext)
-			d.retain(old.ext)
 		}
-	}
+	})
 	x := t.Entry(id).Ext
-	u.meta.isConst = metaOf(t.Entry(id)).isConst
 	if u.hasAct {
-		member, group, err := u.reference(d)
-		if err != nil {
-			return nil, err
-		}
 		if x != nil {
-			d.release(x)
+			d.use(x.Member, x.Group, -1)
 		}
 		t.SetAction(id, u.number, u.args)
 		if member != nil || group != nil {
 			x = t.Extend(id)
 			x.Member, x.Group = member, group
-			d.retain(x)
+			d.use(member, group, 1)
 		}
-	} else if m := metaOf(t.Entry(id)); m != nil {
-		u.meta.memberID, u.meta.groupID, u.meta.actionSet, u.meta.setBytes = m.memberID, m.groupID, m.actionSet, m.setBytes
 	}
 	if x == nil && (u.meta.cookie != 0 || len(u.meta.metadata) > 0 || u.meta.idle != 0) {
 		x = t.Extend(id)
@@ -403,7 +398,7 @@ func (u *tableUpdate) modify(d *device, t *interp.Table, id uint32) (func(), err
 		}
 		u.modifyDirect(d, x)
 	}
-	return undo, nil
+	return nil
 }
 
 // modifyDirect updates direct resources: it resets an omitted meter, and leaves
@@ -417,14 +412,14 @@ func (u *tableUpdate) modifyDirect(d *device, x *interp.Extension) {
 	}
 }
 
-func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
+func (u *tableUpdate) applyDefault(d *device, t *interp.Table) error {
 	e := t.Default()
 	if u.t.profile != nil {
-		return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry of a table with an action profile is constant", u.t.name)
+		return status.Errorf(codes.PermissionDenied, "table %s: the default entry of a table with an action profile is constant", u.t.name)
 	}
 	if u.t.constDefault() {
 		if u.hasAct || u.counter == nil && u.meter == nil {
-			return nil, status.Errorf(codes.PermissionDenied, "table %s: the default entry is constant", u.t.name)
+			return status.Errorf(codes.PermissionDenied, "table %s: the default entry is constant", u.t.name)
 		}
 	}
 	d.touchDefault(t)
@@ -433,10 +428,10 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 	if e.Ext != nil {
 		ext = e.Ext.Clone()
 	}
-	undo := func() {
+	d.onRevert(func() {
 		t.SetDefault(action, args)
 		t.Default().Ext = ext
-	}
+	})
 	switch {
 	case u.hasAct:
 		t.SetDefault(u.number, u.args)
@@ -455,5 +450,5 @@ func (u *tableUpdate) applyDefault(d *device, t *interp.Table) (func(), error) {
 		e.Ext.Owner = &meta
 		u.modifyDirect(d, e.Ext)
 	}
-	return undo, nil
+	return nil
 }

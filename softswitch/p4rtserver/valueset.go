@@ -31,19 +31,16 @@ func (d *device) decodeValueSet(e *p4v1.ValueSetEntry) (op, error) {
 		seen[key] = true
 		values = append(values, value)
 	}
-	return update{max(1, len(values)), func(d *device) (func(), error) {
+	return update{max(1, len(values)), func(d *device) error {
 		set := d.state.VSets[v.number]
 		old := set.Values
-		more := valueBytes * int64(len(values)-len(old))
-		if err := d.grow(more); err != nil {
-			return nil, err
+		if err := d.charge(valueBytes * int64(len(values)-len(old))); err != nil {
+			return err
 		}
 		d.touch(place{of: set}, func() (any, int64) { return old, valueBytes * int64(len(old)) })
 		set.Set(values)
-		return func() {
-			set.Set(old)
-			d.shrink(more)
-		}, nil
+		d.onRevert(func() { set.Set(old) })
+		return nil
 	}}, nil
 }
 

@@ -17,9 +17,9 @@ import (
 
 // An op is an update that was validated as far as possible without the switch.
 type op interface {
-	// apply executes the update, under the lock of its device. If it fails, it
-	// changes nothing. undo reverts it.
-	apply(d *device) (undo func(), err error)
+	// apply executes the update, under the lock of its device, and records in its
+	// journal what reverts it. What an update that failed has changed must be reverted.
+	apply(d *device) error
 	// size is the number of entries or cells that it changes.
 	size() int
 }
@@ -98,7 +98,7 @@ func (s *Server) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.WriteRe
 	if !failed {
 		return &p4v1.WriteResponse{}, nil
 	}
-	if !all { // a successful update was undone
+	if !all { // a successful update was reverted
 		for i := range errs {
 			if errs[i] == nil {
 				errs[i] = status.Error(codes.Aborted, "not done, because another update of the batch failed")
@@ -117,9 +117,10 @@ const (
 
 // batch is the state of a write in progress.
 type batch struct {
-	undoable bool   // updates must return an undo that works
+	journal
+	atomic   bool   // all updates or none
 	pause    func() // lets packets pass; nil: none may
-	borrowed int64  // memory of what undo needs
+	borrowed int64  // memory of what is saved for inverses
 }
 
 // breathe lets packets pass, and goroutines that wait for the switch's lock, unless the
@@ -140,13 +141,13 @@ func (d *device) borrow(n int64) error {
 }
 
 // applyAll applies updates. It reports whether one failed. Unless all are to be
-// tried, it then undoes the others. Batches that are atomic for the data plane are
-// applied, and undone, in one critical section of the switch's lock: a packet sees all of
-// such a batch or nothing.
+// tried, it then reverts the others. Batches that are atomic for the data plane are
+// applied, and reverted, in one critical section of the switch's lock: a packet sees all
+// of such a batch or nothing.
 func (d *device) applyAll(ops []op, errs []error, mode p4v1.WriteRequest_Atomicity) (failed bool) {
 	all := mode == p4v1.WriteRequest_CONTINUE_ON_ERROR
 	unlock := d.lock()
-	d.batch = batch{undoable: !all}
+	d.batch = batch{journal: journal{recording: true}, atomic: !all}
 	if mode != p4v1.WriteRequest_DATAPLANE_ATOMIC {
 		d.pause = func() {
 			unlock()
@@ -159,7 +160,6 @@ func (d *device) applyAll(ops []op, errs []error, mode p4v1.WriteRequest_Atomici
 		d.s.budget.state.give(d.borrowed)
 		d.batch = batch{}
 	}()
-	var undos []func()
 	for i, o := range ops {
 		if i > 0 && i%writeChunk == 0 {
 			d.breathe()
@@ -167,22 +167,14 @@ func (d *device) applyAll(ops []op, errs []error, mode p4v1.WriteRequest_Atomici
 		if errs[i] != nil {
 			continue
 		}
-		undo, err := o.apply(d)
-		if err == nil {
-			if !all {
-				undos = append(undos, undo)
+		if errs[i] = o.apply(d); errs[i] != nil {
+			d.revert()
+			if failed = true; !all {
+				break
 			}
-			continue
 		}
-		errs[i], failed = err, true
-		if !all {
-			for j := len(undos) - 1; j >= 0; j-- {
-				undos[j]()
-				if j%writeChunk == 0 {
-					d.breathe()
-				}
-			}
-			return true
+		if all {
+			d.accept()
 		}
 	}
 	return failed
