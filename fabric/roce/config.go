@@ -41,6 +41,10 @@ type Config struct {
 	Overhead int      `yaml:"overhead" limits:"-20..100"`
 	Recovery Recovery `yaml:"recovery"`                    // handling of lost and out-of-order packets
 	AckEvery int      `yaml:"ack_every" limits:"1..65536"` // packets per acknowledgement
+	// AckMarked makes a receiver acknowledge a marked packet at once, however many
+	// packets an acknowledgement is for, as with DCTCP (RFC 8257, 3.2). Otherwise the
+	// sender learns of a mark only if it is on the packet that is acknowledged.
+	AckMarked bool `yaml:"ack_marked"`
 	// NAKInterval is the least time between two NAKs for the same packet.
 	NAKInterval vtime.Time `yaml:"nak_interval"`
 	// ReorderWait is how long the expected packet may be missing, while later ones
@@ -144,6 +148,7 @@ func Defaults() Config {
 		Overhead:      24,
 		Recovery:      GoBackN,
 		AckEvery:      1,
+		AckMarked:     true,
 		NAKInterval:   500 * vtime.Microsecond,
 		RTO:           4 * vtime.Millisecond,
 		RTOLow:        100 * vtime.Microsecond,

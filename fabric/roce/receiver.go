@@ -101,6 +101,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	case cc.Report:
 		r.count(now, f.Len()+r.h.cfg.Overhead, marked)
 	}
+	wanted := bth.AckReq() || echo && r.h.cfg.AckMarked
 	switch {
 	case d == 0:
 		first := r.expected
@@ -116,7 +117,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 		if r.expected == r.total {
 			r.ended = now
 		}
-		if filled := r.expected > first+1; filled || bth.AckReq() {
+		if filled := r.expected > first+1; filled || wanted {
 			r.ack(now, packet.SyndromeACK, r.expected-1, bth.PSN(), echo, telemetry)
 		}
 		if r.task != 0 && r.expected == r.total {
@@ -124,7 +125,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 		}
 	case d < 0:
 		r.duplicates++
-		if bth.AckReq() {
+		if wanted {
 			r.ack(now, packet.SyndromeACK, r.expected-1, bth.PSN(), echo, telemetry)
 		}
 	case r.h.cfg.Recovery.keeps():

@@ -195,6 +195,44 @@ func TestAcknowledgementsEverySoManyPackets(t *testing.T) {
 	}
 }
 
+// A marked packet is acknowledged at once, and its acknowledgement has the mark, unless
+// marks are told by notifications, or only the packets that are acknowledged anyway count.
+func TestMarkedPacketsAreAcknowledgedAtOnce(t *testing.T) {
+	late := []string{"3", "7 marked", "9"}
+	for _, c := range []struct {
+		algorithm string
+		atOnce    bool
+		want      []string
+	}{
+		{"dcqcn", true, []string{"1 marked", "3", "4 marked", "7 marked", "9"}},
+		{"dcqcn", false, late},
+		{"dcqcn_paper", true, []string{"3", "7", "9"}},
+	} {
+		w := newWire(t, func(cfg *Config) { cfg.AckEvery, cfg.AckMarked, cfg.CC.Algorithm = 4, c.atOnce, c.algorithm })
+		var acks []string
+		w.touch = func(_ *Host, f *packet.Frame, _ vtime.Time) bool {
+			bth := packet.BTH(f.Data[offBTH:])
+			switch psn := bth.PSN(); {
+			case bth.Opcode() == packet.OpAcknowledge:
+				text := fmt.Sprint(psn)
+				if bth.BECN() {
+					text += " marked"
+				}
+				acks = append(acks, text)
+			case bth.Opcode() != packet.OpCongestionNotific && (psn == 1 || psn == 4 || psn == 7):
+				packet.IPv4(f.Data[14:]).SetECN(packet.CE)
+				packet.IPv4(f.Data[14:]).UpdateChecksum()
+			}
+			return true
+		}
+		w.connect(w.host(1), w.host(2), Flow{Size: 10_000})
+		w.until(vtime.Millisecond)
+		if !slices.Equal(acks, c.want) {
+			t.Errorf("%s, at once %v: acknowledgements of %q, want %q", c.algorithm, c.atOnce, acks, c.want)
+		}
+	}
+}
+
 func TestPacedFlowKeepsItsRate(t *testing.T) {
 	for _, r := range []vtime.Rate{100 * vtime.Mbps, 1 * vtime.Gbps, 7 * vtime.Gbps, 39 * vtime.Gbps, rate} {
 		w := newWire(t, func(c *Config) { c.CC = cc.Config{Algorithm: "fixed", Rate: r} })
