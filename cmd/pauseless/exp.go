@@ -180,7 +180,7 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 	if len(args) == 0 || slices.Equal(args, []string{"all"}) {
 		args = exp.Names()
 	}
-	arms, unknown := 0, 0
+	kept, arms, unknown := 0, 0, 0
 	for _, name := range args {
 		s, err := exp.LoadAt(name, f.scale)
 		if err != nil {
@@ -193,6 +193,7 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 		if err != nil {
 			return nil, err
 		}
+		kept++
 		_ = exp.Continues(s, o) // gives arms the names that they have now; an outcome of another file has its own
 		now, err := exp.Arms(s)
 		if err != nil {
@@ -208,7 +209,7 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 			found, arms = append(found, o), arms+len(list)
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d stale arms of %d outcomes\n", arms, len(found))
+	fmt.Fprintf(cmd.OutOrStdout(), "%d outcomes, %d stale arms\n", kept, arms)
 	if unknown > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "%d arms have no hash of their program, so it is not known whether they are stale; `pauseless exp run NAME --keep FOLDER` makes them again\n", unknown)
 	}
