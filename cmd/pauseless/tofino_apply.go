@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -194,29 +195,25 @@ func (a *tofinoApply) apply(cmd *cobra.Command, t controlplane.Target) error {
 	for _, line := range fits.Report() {
 		fmt.Fprintf(out, "%s: %s\n", t.Name, line)
 	}
-	if err := fits.Check(); err != nil {
+	desired, err := a.desired(ctx, c, n, fits.Ports)
+	if err := errors.Join(fits.Check(), err); err != nil {
 		return err
 	}
 	pushed := ""
 	switch {
 	case a.dryRun:
 	case running != a.program.Name:
-		// Ports that the chip's buffer has no room for are found before anything is written.
-		if _, err := a.desired(ctx, c, n, fits.Ports); err != nil {
-			return err
-		}
 		if err := c.Load(ctx, a.program); err != nil {
 			return err
 		}
 		pushed = "program pushed, "
+		if desired, err = a.desired(ctx, c, n, fits.Ports); err != nil {
+			return err
+		}
 	default:
 		if err := c.Bind(ctx, a.program.Name); err != nil {
 			return err
 		}
-	}
-	desired, err := a.desired(ctx, c, n, fits.Ports)
-	if err != nil {
-		return err
 	}
 	do := c.Apply
 	if a.dryRun {

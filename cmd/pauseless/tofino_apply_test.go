@@ -33,11 +33,18 @@ switch: {buffer: 22MB, pfc: {xoff: 256KB}}
 // without the binary, made by pauseless's compiler.
 func compiledForTofino(t *testing.T, profile, topology string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), profile)
 	p, err := gen.Builtin(profile)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return profileForTofino(t, p, topology)
+}
+
+// profileForTofino is compiledForTofino for a profile that may be changed.
+func profileForTofino(t *testing.T, p *gen.Profile, topology string) string {
+	t.Helper()
+	profile := p.Name
+	dir := filepath.Join(t.TempDir(), profile)
 	if err := forTopology([]*gen.Profile{p}, topology, 0); err != nil {
 		t.Fatal(err)
 	}

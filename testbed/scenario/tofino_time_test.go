@@ -103,6 +103,41 @@ func TestTofinoDecidesAlikeAtEveryClock(t *testing.T) {
 	}
 }
 
+// The same where the clock wraps, or its sign changes, between the packets of a burst.
+// The times are compared with those of a burst around 2^30 ns, where all windows end, too.
+func TestTofinoDecidesAlikeWhereTheClockWraps(t *testing.T) {
+	profiles := []string{"ar-flow", "clb", "conga", "drill", "letflow", "pcn", "pbfs", "plb", "rlb-conga", "rlb-adaptive-drill"}
+	before := []vtime.Time{15 * vtime.Microsecond}
+	if os.Getenv("MODEL") != "" {
+		profiles = gen.Names()
+		before = append(before, 3*vtime.Microsecond, 40*vtime.Microsecond, 450*vtime.Microsecond, 2*vtime.Millisecond)
+	}
+	for _, profile := range profiles {
+		p, err := gen.Builtin(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := gen.Generate(p, "tna"); err != nil {
+			continue
+		}
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			for _, d := range before {
+				around := func(edge vtime.Time) []int64 {
+					at := edge - d
+					return runFlows(t, bursts(profile, []vtime.Time{at, at + 30*vtime.Microsecond, at + 430*vtime.Microsecond, at + 2430*vtime.Microsecond}))
+				}
+				want := around(clockWraps / 4)
+				for _, edge := range []vtime.Time{clockWraps / 2, clockWraps, clockWraps + clockWraps/2, 2 * clockWraps} {
+					if got := around(edge); !slices.Equal(got, want) {
+						t.Errorf("a burst begins %v before %v: flows took %v ns, around %v %v ns", d, edge, got, clockWraps/4, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 // runFlows returns the time of each flow, in nanoseconds.
 func runFlows(t *testing.T, text string) []int64 {
 	t.Helper()

@@ -34,7 +34,7 @@ type Switch struct {
 // Check returns all reasons why the switch cannot work so.
 func (s *Switch) Check() error {
 	checks := []func() error{
-		s.checkPanel, s.checkLanes, s.checkPipes, s.checkPlace, s.checkRTT, s.checkConstants, s.checkTimes, s.checkPFC, s.checkHeadroom, s.checkBuffer, s.checkFrames, s.checkLoads,
+		s.checkPanel, s.checkLanes, s.checkPipes, s.checkPlace, s.checkRTT, s.checkConstants, s.checkTimes, s.checkPFC, s.checkHeadroom, s.checkBuffer, s.checkLoads,
 	}
 	var list []error
 	for _, check := range checks {

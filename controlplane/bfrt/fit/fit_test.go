@@ -69,59 +69,6 @@ func (s *Switch) number(t *testing.T) {
 	}
 }
 
-// Each reason for a refusal, with its way out. The phrase of each is in the table of
-// docs/reference/tofino-apply.md.
-func TestRefusals(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/reference/tofino-apply.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		phrase, program string
-		change          func(*Switch)
-		out             string
-	}{
-		{"has ports 1 to 12 in the topology", "ecmp", func(s *Switch) { s.Panel[30] = bfrt.Panel{Port: 30} }, "--panel 30=30/0"},
-		{"channels of a connector from channel", "ecmp", func(s *Switch) { s.Panel[9] = bfrt.Panel{Port: 20, Channel: 1} }, "write --panel 9=20/0"},
-		{"both need channel", "ecmp", func(s *Switch) { s.Panel[1] = bfrt.Panel{Port: 9, Channel: 2} }, "give one of them another connector"},
-		{"which does not run the program", "ecmp", func(s *Switch) { s.Pipes = []uint32{1} }, "port 9 is in pipeline 0 (number 56 on the chip), which does not run the program: add 0 to --pipes"},
-		{"keeps the state of paths in registers", "plb", func(s *Switch) {}, "In pipeline 1 they fit with --panel 1=1/0 --panel 2=1/1 --panel 3=1/2 --panel 4=1/3 --panel 5=2/0"},
-		{"less than the", "ecmp", func(s *Switch) { s.RTT = 7 * vtime.Microsecond }, "measure from leaf to leaf and back"},
-		{"more than 100 times the", "ecmp", func(s *Switch) { s.RTT = vtime.Second }, "mind the unit"},
-		{"is compiled for links of", "rlb-ecmp", func(s *Switch) {
-			for i := range s.Net.Links {
-				s.Net.Links[i].Delay = 5 * vtime.Microsecond
-			}
-		}, "Compile it for this network: pauseless tofino build --topology FILE"},
-		{"the clock of a program for Tofino measures less than", "letflow", func(s *Switch) {
-			for i := range s.Program.Parameters {
-				s.Program.Parameters[i].Given, s.Program.Parameters[i].Value = true, 3e9
-			}
-		}, "lower it in the profile (set: {letflow.gap: …})"},
-		{"the topology has no PFC", "rlb-ecmp", func(s *Switch) { s.Net.Switch.PFC.Off = true }, "or use the scheme below it, ecmp"},
-		{"switches do not pause each other", "pcn", func(s *Switch) { s.Net.Switch.PFC.HostsOnly = true }, "(switch.pfc.hosts_only): remove this line"},
-		{"lets a port at", "ecmp", func(s *Switch) { s.Net.Switch.PFC.Headroom = 40 * vtime.KB }, "and port 9 needs"},
-		{"a Tofino has", "ecmp", func(s *Switch) { s.Net.Switch.Buffer = 64 * vtime.MB }, "lower it"},
-		{"and a port passes", "ecmp", func(s *Switch) { s.Net.Switch.MTU = 10300 }, "lower switch.mtu to 10222"},
-		{"messages of", "rlb-drill", func(s *Switch) { s.Program.MirrorBytes = 400 }, "of recirculation port 68 (pipeline 0), which has 100Gbps"},
-	} {
-		t.Run(c.phrase, func(t *testing.T) {
-			s := leaf(t, c.program, 8, 4, 25*vtime.Gbps, 100*vtime.Gbps)
-			c.change(s)
-			if c.phrase != "has ports 1 to 12 in the topology" && c.phrase != "channels of a connector from channel" && c.phrase != "both need channel" {
-				s.number(t)
-			}
-			err := s.Check()
-			if err == nil || !strings.Contains(err.Error(), c.phrase) || !strings.Contains(err.Error(), c.out) {
-				t.Errorf("error is %v, want one with %q and %q", err, c.phrase, c.out)
-			}
-			if !strings.Contains(string(page), strings.Replace(c.phrase, "1 to 12", "1 to …", 1)) {
-				t.Errorf("the table of docs/reference/tofino-apply.md has no %q", c.phrase)
-			}
-		})
-	}
-}
-
 // The papers' leaf has 24 ports: at 40 Gb/s they need more connectors than a pipeline has,
 // at 25 and 100 Gb/s they fit.
 func TestThePapersLeaf(t *testing.T) {
@@ -191,5 +138,36 @@ func TestMeasuredRoundTrip(t *testing.T) {
 				t.Errorf("there is no %q in\n%s", want, text)
 			}
 		}
+	}
+}
+
+// Messages of all blocks of a program add up: PB-FS's postcards and RLB's warnings at one
+// port. PLB reports the queues of all ports to switches, those of a spine, too.
+func TestLoadsOfAllMessages(t *testing.T) {
+	s := leaf(t, "rlb-pbfs", 8, 4, 25*vtime.Gbps, 100*vtime.Gbps)
+	l, ok := s.messages(9) // to a spine
+	for _, want := range []string{"a postcard for each data packet", "a warning for each of 3 classes"} {
+		if !ok || !strings.Contains(l.From, want) {
+			t.Errorf("the load of %s is %v: %s; there is no %q", l.Port, l.Rate, l.From, want)
+		}
+	}
+	interval, _ := s.span("rlb.interval")
+	packets := int(100e9) / (8 * (int(s.Program.Network.MTU) + topo.EthernetOverhead))
+	if want := perSecond(packets, postcardBytes) + perSecond(int(3/interval.Seconds()), s.Program.MirrorBytes); l.Rate != want {
+		t.Errorf("the load of %s is %v, want %v", l.Port, l.Rate, want)
+	}
+	if l, ok := s.messages(1); !ok || strings.Contains(l.From, "warning") {
+		t.Errorf("the load of %s, to a host, is %v: %s", l.Port, l.Rate, l.From)
+	}
+
+	s = leaf(t, "plb", 8, 4, 100*vtime.Gbps, 100*vtime.Gbps)
+	s.Node = s.Net.NodeByName("s1")
+	s.number(t)
+	loads := s.Loads()
+	if len(loads) == 0 || !strings.Contains(loads[0].From, "queues of 4 ports to switches in 3 classes") || loads[0].Rate < perSecond(12e6, s.Program.MirrorBytes) {
+		t.Fatalf("loads of a spine: %v", loads)
+	}
+	if l, ok := s.messages(1); !ok || !strings.Contains(l.From, "a message to leave a path to each of 4 leaves") || strings.Contains(l.From, "probe") {
+		t.Errorf("the load of a spine's %s is %v: %s", l.Port, l.Rate, l.From)
 	}
 }

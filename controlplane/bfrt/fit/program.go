@@ -131,15 +131,3 @@ func (s *Switch) checkBuffer() error {
 	}
 	return nil
 }
-
-// portMTU is the default of a port's $TX_MTU and $RX_MTU, in bytes with the Ethernet
-// header and check sequence.
-const portMTU = 10240
-
-// checkFrames returns an error if a port drops frames because of their length.
-func (s *Switch) checkFrames() error {
-	if n := s.Net.LargestFrame() + 4; n > portMTU {
-		return fmt.Errorf("frames have up to %d bytes with their headers, and a port passes %d: lower switch.mtu to %d", n, portMTU, s.Net.Switch.MTU-(n-portMTU))
-	}
-	return nil
-}
