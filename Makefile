@@ -130,7 +130,8 @@ conformance: ## judge the compiler and the switch by p4c's test programs: P4C=<c
 
 model: ## judge every program by the papers' algorithms, 30,000 random cases each; P4C_BM2=<p4c-bm2-ss> has p4c compile them
 	MODEL=1 $(GO) test -count=1 -v -timeout 3h ./bmv2tests/model/judge
-	MODEL=1 $(GO) test -count=1 -timeout 1h ./testbed/scenario -run TestTofinoDecidesAlikeAtEveryClock
+	MODEL=1 $(GO) test -count=1 -timeout 1h ./testbed/scenario -run TestTofinoDecidesAlike
+	MODEL=1 $(GO) test -count=1 -v -timeout 1h ./bmv2tests/ablation
 
 .PHONY: bmv2
 BMV2_EXPERIMENTS = rlb-bmv2 clb-bmv2 plb-bmv2 pcn-bmv2 pbfs-bmv2
