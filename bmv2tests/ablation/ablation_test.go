@@ -37,6 +37,7 @@ var causes = []cause{
 	{"tofino-paused", "conga", "congalate", []string{"stalled_flows"}, 6, ""},
 	{"tofino-paused", "clb", "clbsampled", []string{"stalled_flows"}, 6, "tag: true"},
 	{"tofino-paused", "drill", "drilllate", []string{"avg_fct_us"}, 2, ""},
+	{"tofino-plb-paused", "plb", "plbsofar", []string{"stalled_flows"}, 30, ""},
 	{"tofino-pbfs", "pbfs", "pbfslate", []string{"short_p95_fct_us", "postcards_per_flow", "max_queue_bytes"}, 4, "pbfs: {on: true}"},
 }
 
