@@ -89,8 +89,8 @@ func (a *apply) run(cmd *cobra.Command, file string) error {
 	if a.topology != "" || a.network != "" {
 		return usageErrorf(cmd, "the topology is the argument; leave --topology and --network out")
 	}
-	if a.scale < 1 {
-		return usageErrorf(cmd, "--scale must be at least 1")
+	if a.scale < 1 || a.scale > topo.MaxScale {
+		return usageErrorf(cmd, "--scale is %d, must be from 1 to %d", a.scale, int64(topo.MaxScale))
 	}
 	if a.standby && !a.keep {
 		return usageErrorf(cmd, "--standby needs --keep")

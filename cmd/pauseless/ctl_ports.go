@@ -154,8 +154,8 @@ all ports. BMv2 drops packets that do not fit without counting them.`,
 			if !setRate && !setDepth {
 				return usageErrorf(cmd, "give --rate or --depth")
 			}
-			if port < bmv2.All || priority < bmv2.All || priority > 7 || priority != bmv2.All && port == bmv2.All || rate < 0 || depth < 0 {
-				return usageErrorf(cmd, "ports are numbered from 0, priorities of a port from 0 to 7; rates and depths are at least 0")
+			if priority > 7 || priority != bmv2.All && port == bmv2.All {
+				return usageErrorf(cmd, "priorities are those of a port, from 0 to 7")
 			}
 			targets, err := c.targets(cmd)
 			if err != nil {

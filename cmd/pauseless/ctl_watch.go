@@ -35,7 +35,7 @@ register. If a switch does not answer, an error is printed, and reading continue
 			if len(args) == 0 {
 				return usageErrorf(cmd, "give the name of a register; `pauseless ctl registers` lists them")
 			}
-			if every <= 0 {
+			if every == 0 {
 				return usageErrorf(cmd, "--every must be above 0")
 			}
 			ranges, err := cellRanges(cmd, args)

@@ -15,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/pcap"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/netns"
 
 	"github.com/spf13/cobra"
@@ -155,8 +156,8 @@ Frames are not changed: they need addresses of the network's hosts.`,
 			if len(args) != 2 {
 				return usageErrorf(cmd, "expected a host's namespace and a pcap file, not %d arguments", len(args))
 			}
-			if pps < 0 || slow <= 0 || loops < 1 {
-				return usageErrorf(cmd, "--pps must be at least 0, --slow above 0, --loops at least 1")
+			if pps > 0 && pps < 1e-6 || slow <= 0 || slow > topo.MaxScale || loops < 1 {
+				return usageErrorf(cmd, "--pps must be 0 or at least 1e-6, --slow above 0 and at most %d, --loops at least 1", int64(topo.MaxScale))
 			}
 			frames, times, err := readPcap(args[1])
 			if err != nil {
@@ -217,14 +218,14 @@ func replay(ctx context.Context, s *netns.Socket, frames [][]byte, after []time.
 	for range loops {
 		begun := time.Now()
 		for i, f := range frames {
-			due := time.Duration(float64(after[i]) * slow)
+			due := float64(after[i]) * slow
 			if pps > 0 {
-				due = time.Duration(float64(i) / pps * float64(time.Second))
+				due = float64(i) / pps * float64(time.Second)
 			}
 			select {
 			case <-ctx.Done():
 				return sent, nil
-			case <-time.After(time.Until(begun.Add(due))):
+			case <-time.After(time.Until(begun.Add(time.Duration(min(due, float64(longest)))))):
 			}
 			if err := s.Send(f); err != nil {
 				return sent, err

@@ -28,8 +28,8 @@ unless DURATION is zero. Hosts start this for the tasks of a p4app.json.`,
 			var times [2]time.Duration
 			for i := range times {
 				s, err := strconv.ParseFloat(args[i], 64)
-				if err != nil {
-					return usageErrorf(cmd, "%q is not a number of seconds", args[i])
+				if err != nil || !(s >= 0 && s <= longest.Seconds()) { // nor is NaN
+					return usageErrorf(cmd, "%q is not a number of seconds from 0 to %v", args[i], longest.Seconds())
 				}
 				times[i] = time.Duration(s * float64(time.Second))
 			}

@@ -131,7 +131,7 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	if f.scale != scenario.Small && f.scale != scenario.Paper {
 		return nil, usageErrorf(cmd, "--scale is %q, expected %s or %s", f.scale, scenario.Small, scenario.Paper)
 	}
-	if f.seeds < 0 || f.seeds > 100_000 {
+	if f.seeds > 100_000 {
 		return nil, usageErrorf(cmd, "--seeds is %d, expected from 1 to 100000", f.seeds)
 	}
 	if f.on != "" && !slices.Contains(onReal, f.on) {
@@ -319,8 +319,8 @@ the file expects.`,
 			return usageErrorf(cmd, "--output is %q, expected table or json", output)
 		case f.on != "" && (server.URL != "" || earlier != ""):
 			return usageErrorf(cmd, "--on runs on this machine: leave out --workers and --earlier")
-		case o.Parallel < 1 || o.Threads < 1 || o.Budget < 0:
-			return usageErrorf(cmd, "--parallel and --threads are at least 1, --budget at least 0")
+		case o.Parallel < 1:
+			return usageErrorf(cmd, "--parallel is at least 1")
 		}
 		if *show {
 			for _, name := range args {

@@ -64,8 +64,8 @@ that others cannot read. A worker reads no files of its machine for an experimen
 		if len(args) != 1 {
 			return usageErrorf(cmd, "expected the URL of a NATS server")
 		}
-		if w.Parallel < 1 || w.Threads < 1 || w.Tries < 1 {
-			return usageErrorf(cmd, "--parallel, --threads and --tries are at least 1")
+		if w.Parallel < 1 || w.Parallel > maxParallel || w.Threads < 1 || w.Tries < 1 {
+			return usageErrorf(cmd, "--parallel is from 1 to %d, --threads and --tries are at least 1", maxParallel)
 		}
 		if key == "" {
 			return usageErrorf(cmd, "a worker needs --key FILE: the file that `exp run --workers` made, %s in its store", keyName)
@@ -86,6 +86,9 @@ that others cannot read. A worker reads no files of its machine for an experimen
 	}
 	return cmd
 }
+
+// maxParallel is the largest number of runs of a worker at a time.
+const maxParallel = 1024
 
 // manyJobs is the number of runs that are offered to workers at a time.
 const manyJobs = 1000

@@ -179,6 +179,9 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// maxPace is the largest pace of virtual time, and its inverse the smallest.
+const maxPace = 1e6
+
 // serving returns how P4Runtime is served; nil without --serve.
 func (f *fabricFlags) serving(cmd *cobra.Command, s *scenario.Scenario) (*virtual.Serve, error) {
 	switch {
@@ -186,8 +189,8 @@ func (f *fabricFlags) serving(cmd *cobra.Command, s *scenario.Scenario) (*virtua
 		return nil, usageErrorf(cmd, "--pace and --quiet need --serve")
 	case f.serve == "":
 		return nil, nil
-	case f.pace < 0 || f.quiet <= 0:
-		return nil, usageErrorf(cmd, "--pace and --quiet must be above zero")
+	case f.pace != 0 && f.pace < 1/maxPace || f.pace > maxPace || f.quiet == 0:
+		return nil, usageErrorf(cmd, "--pace is from %v to %v, and --quiet above zero", 1/maxPace, maxPace)
 	case len(s.Cases())*len(s.Seeds) != 1:
 		return nil, usageErrorf(cmd, "--serve is for one run, and the scenario has %d: leave one arm and one seed", len(s.Cases())*len(s.Seeds))
 	case f.lost:

@@ -170,6 +170,9 @@ func (f *hostFlags) config() (*wire.Config, error) {
 	cfg.Hosts.CC.Algorithm = f.algorithm
 	cfg.Hosts.Recovery = roce.Recovery(f.recovery)
 	if f.epoch > 0 {
+		if away := time.Until(time.Unix(0, f.epoch)); away.Abs() > longest {
+			return nil, fmt.Errorf("--epoch is %v away: give a time within %v of now, in Unix nanoseconds", away.Abs().Round(time.Hour), longest)
+		}
 		// From here on, times are those of the monotonic clock.
 		cfg.Epoch = time.Now().Add(time.Until(time.Unix(0, f.epoch)))
 	}

@@ -170,7 +170,7 @@ func (f *liveFlags) scenario(cmd *cobra.Command, name string) error {
 
 // switches reads switches while the page is served.
 func (f *liveFlags) switches(cmd *cobra.Command) error {
-	if f.every <= 0 {
+	if f.every == 0 {
 		return usageErrorf(cmd, "--every must be above 0")
 	}
 	if f.topology == "" && f.network == "" {

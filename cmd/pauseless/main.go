@@ -146,6 +146,7 @@ finish (fabric run, exp run), or packets were not as expected (fabric run).`,
 	}
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
+	boundNumbers(root)
 	namePlaceholders(root)
 	return root
 }

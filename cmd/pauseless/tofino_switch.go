@@ -445,7 +445,7 @@ a register. If a switch does not answer, watch prints an error and continues.`,
 				return err
 			case ports == (len(args) > 0):
 				return usageErrorf(cmd, "give the name of a register, or --ports; `pauseless tofino registers` lists them")
-			case every <= 0:
+			case every == 0:
 				return usageErrorf(cmd, "--every must be above 0")
 			}
 			return t.with(cmd, func(_ context.Context, p *printer) error {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -91,6 +93,49 @@ func namePlaceholders(cmd *cobra.Command) {
 	cmd.LocalNonPersistentFlags().VisitAll(name)
 	for _, c := range cmd.Commands() {
 		namePlaceholders(c)
+	}
+}
+
+// bounded is a flag that is a number: finite, and not below zero unless its default is.
+// Durations, which the standard library also reads below zero, are at most longest.
+type bounded struct {
+	pflag.Value
+	without string // the default
+}
+
+func (b bounded) Set(text string) error {
+	if err := b.Value.Set(text); err != nil {
+		return err
+	}
+	now := b.String()
+	if x, err := strconv.ParseFloat(now, 64); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+		return errors.New("expected a finite number")
+	}
+	if strings.HasPrefix(now, "-") && now != "-0" && now != b.without {
+		return errors.New("it cannot be negative")
+	}
+	if d, err := time.ParseDuration(now); err == nil && b.Type() == "duration" && d > longest {
+		return fmt.Errorf("it is at most %v", longest)
+	}
+	return nil
+}
+
+// longest is the longest duration of a flag. Virtual time, which counts picoseconds in 63
+// bits, ends after 106 days.
+const longest = 100 * 24 * time.Hour
+
+// boundNumbers makes the numeric flags of a command and of all below it bounded.
+func boundNumbers(cmd *cobra.Command) {
+	bound := func(f *pflag.Flag) {
+		switch f.Value.Type() {
+		case "int", "int32", "int64", "float64", "duration":
+			f.Value = bounded{f.Value, f.DefValue}
+		}
+	}
+	cmd.PersistentFlags().VisitAll(bound)
+	cmd.LocalNonPersistentFlags().VisitAll(bound)
+	for _, c := range cmd.Commands() {
+		boundNumbers(c)
 	}
 }
 

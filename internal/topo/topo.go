@@ -415,6 +415,10 @@ func LeafPrefix(leaf int) netip.Prefix {
 // maxDelay is the longest delay of a link: that of a path does not overflow a time.
 const maxDelay = 10 * vtime.Second
 
+// MaxScale is the largest factor by which a network may be slower than its topology: times
+// of hosts then fit 63 bits.
+const MaxScale = 1_000_000_000
+
 // Limits of the address plan 10.leaf.leaf.host.
 const (
 	maxLeaves       = 1 << 16

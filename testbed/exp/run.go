@@ -297,7 +297,7 @@ func (r *runner) batch(ctx context.Context, jobs []Job) error {
 		}
 		cancel()
 	}
-	for range max(r.o.Parallel, 1) {
+	for range min(max(r.o.Parallel, 1), len(jobs)) {
 		wg.Go(func() {
 			for j := range feed {
 				if err := r.one(ctx, j); err != nil {

@@ -62,6 +62,9 @@ func (p *Plan) App(self string) (left []string, err error) {
 // taskFunctions are those of p4-utils' module traffic_utils, in Python.
 var taskFunctions = []string{"send_udp_flow", "recv_udp_flow"}
 
+// longestTask is the largest time in a tasks_file in seconds: 100 days.
+const longestTask = 8_640_000
+
 // tasks adds the tasks of a file: lines NODE START DURATION COMMAND, times in seconds.
 func (p *Plan) tasks(self, file, text string) (left []string, err error) {
 	var names []string
@@ -86,8 +89,8 @@ func (p *Plan) tasks(self, file, text string) (left []string, err error) {
 		}
 		start, err1 := strconv.ParseFloat(w[1], 64)
 		duration, err2 := strconv.ParseFloat(w[2], 64)
-		if err := cmp.Or(err1, err2); err != nil || !(start >= 0 && start < 1e9 && duration < 1e9) {
-			return fail("start %s and duration %s must be numbers of seconds", w[1], w[2])
+		if err := cmp.Or(err1, err2); err != nil || !(start >= 0 && start <= longestTask && duration <= longestTask) {
+			return fail("start %s and duration %s must be numbers of seconds, at most %v", w[1], w[2], longestTask)
 		}
 		h := slices.IndexFunc(p.Hosts, func(h Host) bool { return h.Name == w[0] })
 		if n := p.Topology.NodeByName(w[0]); n != nil && n.Kind == topo.Switch {

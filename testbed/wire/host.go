@@ -27,7 +27,7 @@ type Config struct {
 	// the numbers of queue pairs follow from the whole list.
 	Flows []fabric.Flow
 	// Scale is the factor by which the real network is slower than the
-	// topology, at least 1.
+	// topology, from 1 to topo.MaxScale.
 	Scale int64
 	// Epoch is the wall time of time zero; the same for all hosts.
 	Epoch time.Time
@@ -136,8 +136,8 @@ type incoming struct {
 // the port fails.
 func Run(ctx context.Context, cfg Config, port Port) (*Report, error) {
 	self := &cfg.Topology.Nodes[cfg.Host]
-	if cfg.Scale < 1 {
-		return nil, fmt.Errorf("scale is %d, must be at least 1", cfg.Scale)
+	if cfg.Scale < 1 || cfg.Scale > topo.MaxScale {
+		return nil, fmt.Errorf("scale is %d, must be from 1 to %d", cfg.Scale, int64(topo.MaxScale))
 	}
 	if err := cfg.fit(port.MTU()); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ package wire
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -75,6 +76,9 @@ func (l *loop) wall() vtime.Time {
 // until returns the wall time until the scaled clock reaches t.
 func (l *loop) until(t vtime.Time) time.Duration {
 	up := (t + vtime.Nanosecond - 1).Nanoseconds()
+	if up > math.MaxInt64/l.scale {
+		return math.MaxInt64
+	}
 	return time.Until(l.epoch.Add(time.Duration(up * l.scale)))
 }
 
@@ -89,6 +93,9 @@ func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func()
 	for l.err == nil && !done() {
 		wall := l.wall()
 		for l.timers.Next() <= wall {
+			if err := ctx.Err(); err != nil { // a host that is late has always more to do
+				return err
+			}
 			at, ev, arg := l.timers.Pop()
 			l.now = max(l.now, at)
 			ev.Fire(l.now, arg)
