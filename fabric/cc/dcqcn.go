@@ -8,17 +8,17 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // up to a half, in proportion to alpha, an estimate of the share of marked packets.
 // Timers raise it to the rate before the cut, and then beyond.
 type DCQCN struct {
-	G          float64    `yaml:"g"`           // weight of a new mark in alpha
-	AlphaTimer vtime.Time `yaml:"alpha_timer"` // interval of updates of alpha
+	G          float64    `yaml:"g" limits:"0..1"` // weight of a new mark in alpha
+	AlphaTimer vtime.Time `yaml:"alpha_timer"`     // interval of updates of alpha
 	// DecreaseTimer is the interval of cuts: the rate is cut at the next tick after a
 	// notification. The paper's parameters have no such timer: each notification cuts
 	// at once.
 	DecreaseTimer vtime.Time `yaml:"decrease_timer"`
-	RiseTimer     vtime.Time `yaml:"rise_timer"`    // interval of raises
-	ByteCounter   vtime.Size `yaml:"byte_counter"`  // bytes after which the rate is raised as well; zero: by time only
-	FastRecovery  int        `yaml:"fast_recovery"` // raises towards the old rate before those beyond it
-	AI            vtime.Rate `yaml:"ai"`            // added in additive increase
-	HAI           vtime.Rate `yaml:"hai"`           // added in hyper increase
+	RiseTimer     vtime.Time `yaml:"rise_timer"`                 // interval of raises
+	ByteCounter   vtime.Size `yaml:"byte_counter"`               // bytes after which the rate is raised as well; zero: by time only
+	FastRecovery  int        `yaml:"fast_recovery" limits:"0.."` // raises towards the old rate before those beyond it
+	AI            vtime.Rate `yaml:"ai"`                         // added in additive increase
+	HAI           vtime.Rate `yaml:"hai"`                        // added in hyper increase
 	// ClampTarget makes each cut set the target to the rate before it, even without a
 	// raise since the last cut.
 	ClampTarget bool `yaml:"clamp_target"`

@@ -8,8 +8,8 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // in RDMA simulators: the rate falls by half the share of marked
 // packets, at most once per round trip. It needs echoes of marks in acknowledgements.
 type DCTCP struct {
-	G  float64    `yaml:"g"`  // weight of a round trip's share of marks
-	AI vtime.Rate `yaml:"ai"` // added each round trip
+	G  float64    `yaml:"g" limits:"0..1"` // weight of a round trip's share of marks
+	AI vtime.Rate `yaml:"ai"`              // added each round trip
 }
 
 func (p DCTCP) or(base DCTCP) DCTCP { return overlay(p, base) }

@@ -13,9 +13,9 @@ import (
 // from the telemetry records of its switches. It sets rate and window so that the
 // utilisation of the busiest link is Eta. It needs telemetry in acknowledgements.
 type HPCC struct {
-	Eta      float64    `yaml:"eta"`       // target utilisation
-	MaxStage int        `yaml:"max_stage"` // additive increases before a multiplicative one; -1: none
-	AI       vtime.Rate `yaml:"ai"`        // additive increase per round trip
+	Eta      float64    `yaml:"eta" limits:"0.."`        // target utilisation
+	MaxStage int        `yaml:"max_stage" limits:"-1.."` // additive increases before a multiplicative one; -1: none
+	AI       vtime.Rate `yaml:"ai"`                      // additive increase per round trip
 	// Unbounded is for flows without a window in HPCC's simulator, which divides queues
 	// by the window: any queue is then an infinite utilisation.
 	Unbounded bool `yaml:"-" json:"-"`

@@ -16,19 +16,19 @@ type NSCC struct {
 	// the switches trim.
 	Target vtime.Time `yaml:"target"`
 	// MaxWindow is the greatest window, and the first one, in bandwidth-delay products.
-	MaxWindow float64 `yaml:"max_window"`
+	MaxWindow float64 `yaml:"max_window" limits:"0.."`
 	// Fair, Proportional and Eta are what a window grows per round trip, in packets at the
 	// reference: while the delay is above the target, per unit of the delay below it, and
 	// always. Fast is the share of the received bytes that is added without any delay.
-	Fair         float64 `yaml:"fair"`
-	Proportional float64 `yaml:"proportional"`
-	Eta          float64 `yaml:"eta"`
-	Fast         float64 `yaml:"fast"`
-	Gamma        float64 `yaml:"gamma"`   // of the multiplicative decrease
-	Average      float64 `yaml:"average"` // weight of a new delay in the average
+	Fair         float64 `yaml:"fair" limits:"0.."`
+	Proportional float64 `yaml:"proportional" limits:"0.."`
+	Eta          float64 `yaml:"eta" limits:"0.."`
+	Fast         float64 `yaml:"fast" limits:"0.."`
+	Gamma        float64 `yaml:"gamma" limits:"0.."`    // of the multiplicative decrease
+	Average      float64 `yaml:"average" limits:"0..1"` // weight of a new delay in the average
 	// QuickGate is the power of two by which what arrived in a round trip must be below
 	// the greatest window for quick adapt.
-	QuickGate int `yaml:"quick_gate"`
+	QuickGate int `yaml:"quick_gate" limits:"0.."`
 
 	// Trims is true if the network's switches trim. The fabric sets it.
 	Trims bool `yaml:"-" json:"-"`

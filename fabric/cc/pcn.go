@@ -9,8 +9,8 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // receiving rate times 1 − WMin. That of other flows rises slowly at first, then faster.
 // Switches mark only packets that PFC has not delayed.
 type PCN struct {
-	WMin float64 `yaml:"w_min"` // least weight of the line rate in an increase
-	WMax float64 `yaml:"w_max"` // greatest weight of the line rate in an increase
+	WMin float64 `yaml:"w_min" limits:"0..1"` // least weight of the line rate in an increase
+	WMax float64 `yaml:"w_max" limits:"0..1"` // greatest weight of the line rate in an increase
 }
 
 func (p PCN) or(base PCN) PCN { return overlay(p, base) }

@@ -16,8 +16,8 @@ import (
 type PINT struct {
 	// Step is the difference of the utilisations of two successive codes, as a share
 	// of the lower one. Zero: pint.step of the program.
-	Step  float64 `yaml:"step"`
-	Share float64 `yaml:"share"` // of the acknowledgements that are used, chosen at random, from 0 to 1
+	Step  float64 `yaml:"step" limits:"0.."`
+	Share float64 `yaml:"share" limits:"0..1"` // of the acknowledgements that are used, chosen at random, from 0 to 1
 }
 
 func (p PINT) or(base PINT) PINT { return overlay(p, base) }

@@ -8,12 +8,12 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // and sends the excess and the growth of its queue to their source. The source cuts
 // its rate in proportion, and raises it by bytes sent and by time.
 type QCN struct {
-	Gd           float64    `yaml:"gd"`            // cut per unit of feedback, which has 64 units
-	ByteCounter  vtime.Size `yaml:"byte_counter"`  // bytes after which the rate rises
-	RiseTimer    vtime.Time `yaml:"rise_timer"`    // time after which the rate rises
-	FastRecovery int        `yaml:"fast_recovery"` // raises halfway to the old rate before the target grows
-	AI           vtime.Rate `yaml:"ai"`            // additive increase of the target
-	HAI          vtime.Rate `yaml:"hai"`           // hyper-active increase of the target, after many raises without a cut
+	Gd           float64    `yaml:"gd" limits:"0.."`            // cut per unit of feedback, which has 64 units
+	ByteCounter  vtime.Size `yaml:"byte_counter"`               // bytes after which the rate rises
+	RiseTimer    vtime.Time `yaml:"rise_timer"`                 // time after which the rate rises
+	FastRecovery int        `yaml:"fast_recovery" limits:"0.."` // raises halfway to the old rate before the target grows
+	AI           vtime.Rate `yaml:"ai"`                         // additive increase of the target
+	HAI          vtime.Rate `yaml:"hai"`                        // hyper-active increase of the target, after many raises without a cut
 }
 
 func (p QCN) or(base QCN) QCN { return overlay(p, base) }

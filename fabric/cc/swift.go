@@ -16,15 +16,15 @@ type Swift struct {
 	// Target is the delay that queues may add to the base round trip, before
 	// the scaling by FSRange.
 	Target  vtime.Time `yaml:"target"`
-	AI      float64    `yaml:"ai"`       // packets per round trip
-	Beta    float64    `yaml:"beta"`     // of the multiplicative decrease
-	MaxMDF  float64    `yaml:"max_mdf"`  // greatest decrease at once, as a share of the window
-	FSRange vtime.Time `yaml:"fs_range"` // addition to the target for the smallest windows
+	AI      float64    `yaml:"ai" limits:"0.."`       // packets per round trip
+	Beta    float64    `yaml:"beta" limits:"0.."`     // of the multiplicative decrease
+	MaxMDF  float64    `yaml:"max_mdf" limits:"0..1"` // greatest decrease at once, as a share of the window
+	FSRange vtime.Time `yaml:"fs_range"`              // addition to the target for the smallest windows
 	// FSMin and FSMax are windows in packets. Between them the addition to the target
 	// falls from FSRange to zero, so that flows with small windows share a queue
 	// fairly.
-	FSMin float64 `yaml:"fs_min"`
-	FSMax float64 `yaml:"fs_max"`
+	FSMin float64 `yaml:"fs_min" limits:"0.."`
+	FSMax float64 `yaml:"fs_max" limits:"0.."`
 }
 
 func (p Swift) or(base Swift) Swift { return overlay(p, base) }

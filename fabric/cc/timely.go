@@ -8,14 +8,14 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // gradient: timely once per round trip, timely_packet with each acknowledgement. They
 // have different defaults.
 type TIMELY struct {
-	Alpha  float64    `yaml:"alpha"`     // weight of a new RTT difference
-	Beta   float64    `yaml:"beta"`      // of the multiplicative decrease
-	Low    vtime.Time `yaml:"low"`       // RTT below which the rate always rises
-	High   vtime.Time `yaml:"high"`      // RTT above which the rate always falls
-	MinRTT vtime.Time `yaml:"min_rtt"`   // the base round trip
-	AI     vtime.Rate `yaml:"ai"`        // additive increase per round trip, with timely_packet at most
-	HAI    vtime.Rate `yaml:"hai"`       // hyper-active increase, likewise
-	HAIAt  int        `yaml:"hai_after"` // raises without a cut, or with timely_packet falling RTTs, before hyper-active increase
+	Alpha  float64    `yaml:"alpha" limits:"0..1"`    // weight of a new RTT difference
+	Beta   float64    `yaml:"beta" limits:"0.."`      // of the multiplicative decrease
+	Low    vtime.Time `yaml:"low"`                    // RTT below which the rate always rises
+	High   vtime.Time `yaml:"high"`                   // RTT above which the rate always falls
+	MinRTT vtime.Time `yaml:"min_rtt"`                // the base round trip
+	AI     vtime.Rate `yaml:"ai"`                     // additive increase per round trip, with timely_packet at most
+	HAI    vtime.Rate `yaml:"hai"`                    // hyper-active increase, likewise
+	HAIAt  int        `yaml:"hai_after" limits:"0.."` // raises without a cut, or with timely_packet falling RTTs, before hyper-active increase
 }
 
 func (p TIMELY) or(base TIMELY) TIMELY { return overlay(p, base) }

@@ -61,7 +61,7 @@ type Config struct {
 	// RTOLow is IRN's shorter timeout. It applies if at most RTOLowPackets are in
 	// flight.
 	RTOLow        vtime.Time `yaml:"rto_low"`
-	RTOLowPackets int        `yaml:"rto_low_packets"`
+	RTOLowPackets int        `yaml:"rto_low_packets" limits:"0.."`
 	// Window limits the bytes of a flow in flight, in bandwidth-delay products of the
 	// base round trip. Zero: no limit, or one product if recovery or congestion
 	// control needs a window.

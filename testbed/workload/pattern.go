@@ -80,7 +80,7 @@ func checkRepeats(start vtime.Time, times int, interval, jitter vtime.Time, flow
 		return "jitter", fmt.Errorf("jitter is %v, must not be negative", jitter)
 	case interval < 0:
 		return "interval", fmt.Errorf("interval is %v, must not be negative", interval)
-	case times < 0 || times*flows > maxFlows:
+	case times < 0 || times > maxFlows/flows:
 		return "times", fmt.Errorf("times is %d, must be from 1 to %d", times, maxFlows/flows)
 	case times > 1 && (interval == 0 || interval > vtime.Never/4/vtime.Time(times)):
 		return "interval", fmt.Errorf("interval is missing or too long")
@@ -182,7 +182,7 @@ func (b *Burst) check(t *topo.Topology, _ bool) (string, error) {
 	switch {
 	case len(to) == 1 && len(without(from, to[0])) == 0:
 		return "to", fmt.Errorf("%s would send to itself", t.Nodes[to[0]].Name)
-	case b.Flows < 0 || b.Flows*len(from) > maxFlows:
+	case b.Flows < 0 || b.Flows > maxFlows/len(from):
 		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", b.Flows, maxFlows/len(from))
 	case b.Size < 1:
 		return "size", fmt.Errorf("size of the flows is missing")
@@ -242,7 +242,7 @@ func (l *Long) check(t *topo.Topology, _ bool) (string, error) {
 		}
 	}
 	switch {
-	case l.Flows < 0 || l.Flows*len(from) > maxFlows:
+	case l.Flows < 0 || l.Flows > maxFlows/len(from):
 		return "flows", fmt.Errorf("flows is %d, must be from 1 to %d", l.Flows, maxFlows/len(from))
 	case l.Size < 0 || l.Start < 0:
 		return "", fmt.Errorf("size and start must not be negative")
