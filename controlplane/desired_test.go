@@ -16,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/simnet"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -268,7 +269,7 @@ func set(t *testing.T, k *controlplane.Keeper, d controlplane.Desired) {
 
 func awaitKept(t *testing.T, k *controlplane.Keeper) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), need.Patience)
 	defer cancel()
 	if err := k.AwaitKept(ctx); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/simnet"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -83,14 +84,10 @@ func bubble(t *testing.T, test func(*testing.T, *simnet.Network)) {
 	synctest.Test(t, func(t *testing.T) { test(t, simnet.New(rand.New(rand.NewPCG(1, 1)))) })
 }
 
-const patience = 30 * time.Second // of a bubble's time, before a test gives up
-
 func eventually(t *testing.T, ok func() bool, what func() string) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what())
-		}
+	if !need.Poll(ok) {
+		t.Fatal(what())
 	}
 }
 

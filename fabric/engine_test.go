@@ -161,6 +161,7 @@ func TestSameEventsForAnyThreadsAndSlices(t *testing.T) {
 // Helpers of a run go on in the next one, or end if there is none for a while. The
 // clock of the bubble moves only when all other goroutines have ended or sleep.
 func TestHelpersGoOnOrEndBetweenRuns(t *testing.T) {
+	rest := func() { time.Sleep(time.Nanosecond) }
 	var want []uint64
 	for _, threads := range []int{1, 2, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,7 +173,7 @@ func TestHelpersGoOnOrEndBetweenRuns(t *testing.T) {
 				if i%3 > 0 {
 					continue
 				}
-				time.Sleep(time.Nanosecond)
+				rest()
 				for _, h := range f.engine.crew.helpers {
 					if s := h.state.Load(); s != ended {
 						t.Fatalf("after run %d a helper is in state %d", i, s)
@@ -184,7 +185,7 @@ func TestHelpersGoOnOrEndBetweenRuns(t *testing.T) {
 				t.Fatalf("%d threads shared %d windows", c.size, c.windows)
 			}
 			if c.size > 1 {
-				time.Sleep(time.Nanosecond)
+				rest()
 				c.start()
 				for _, h := range c.helpers {
 					if h.state.Load() == ended {

@@ -108,14 +108,22 @@ func (l *log) await(t *testing.T, kind controlplane.EventKind, text string, n in
 
 // patience is the time after which a test fails. On our own switch it is virtual
 // time of a synctest bubble, and no test depends on the load of the machine.
-const patience = 2 * time.Minute
+const patience = need.Patience
 
 func until(t *testing.T, ok func() bool, otherwise func() string) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(otherwise())
-		}
+	if !need.Poll(ok) {
+		t.Fatal(otherwise())
+	}
+}
+
+// every waits, and returns false when ctx is done.
+func every(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
@@ -142,16 +150,14 @@ func TestARestartedSwitchGetsItsDesiredState(t *testing.T) {
 		defer load.Wait()
 		defer stop()
 		load.Go(func() {
-			for i := 0; ctx.Err() == nil; i = (i + 1) % len(states) {
+			for i := 0; every(ctx, time.Millisecond); i = (i + 1) % len(states) {
 				k.Set(sw.Name, states[i])
-				time.Sleep(time.Millisecond)
 			}
 		})
 		load.Go(func() {
 			s := f.Session(sw.Name)
-			for ctx.Err() == nil {
+			for every(ctx, time.Millisecond) {
 				s.PacketOut(ctx, marked("10.9.0.1"), map[string]string{"egress_port": "0"})
-				time.Sleep(time.Millisecond)
 			}
 		})
 		for i := range 2 {

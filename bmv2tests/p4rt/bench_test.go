@@ -26,6 +26,7 @@ import (
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
@@ -169,7 +170,7 @@ type session struct {
 }
 
 // patience is the time after which a test fails, on a machine that may be busy.
-const patience = 2 * time.Minute
+const patience = need.Patience
 
 // newBench connects a controller. A bare one has no stream and has not set a
 // pipeline.

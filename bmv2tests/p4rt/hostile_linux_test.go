@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -71,13 +72,8 @@ func TestHostileClients(t *testing.T) {
 	}
 	defer sw.Wait()
 	defer sw.Process.Kill()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			break
-		} else if time.Now().After(end) {
-			t.Fatal(err)
-		}
+	if !need.Poll(func() bool { return listens(addr) }) {
+		t.Fatalf("the switch does not listen at %s", addr)
 	}
 	const window = 30 * time.Second
 	quiet, bad := &tally{}, &tally{}
@@ -164,8 +160,8 @@ func (y *tally) String() string {
 // time from sending to the switch to receiving from port 4, by the kernel's time
 // stamps. The scheduling of this process does not affect it.
 func (y *tally) run(t *testing.T, d time.Duration) {
-	into, sent := watch(t, "host3", true)
-	_, came := watch(t, "host4", false)
+	into, _, sent := watch(t, "host3", true)
+	_, last, came := watch(t, "host4", false)
 	frame := make([]byte, 100)
 	copy(frame, []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5})
 	tick := time.NewTicker(time.Millisecond)
@@ -178,7 +174,8 @@ func (y *tally) run(t *testing.T, d time.Duration) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // wait for late packets
+	// The last packet comes after all others. If it is lost, late ones have had time.
+	need.Poll(func() bool { return last.Load() == seq-1 })
 	left, right := sent(), came()
 	for seq, at := range left {
 		y.sent++
@@ -192,9 +189,10 @@ func (y *tally) run(t *testing.T, d time.Duration) {
 	}
 }
 
-// watch opens an interface and records when it sends or receives our frames. The
-// returned function stops this and returns the times by frame number.
-func watch(t *testing.T, name string, out bool) (into *netns.Socket, end func() map[uint64]time.Time) {
+// watch opens an interface and records when it sends or receives our frames: last is
+// the number of the last one. The returned function stops this and returns the times by
+// frame number.
+func watch(t *testing.T, name string, out bool) (into *netns.Socket, last *atomic.Uint64, end func() map[uint64]time.Time) {
 	t.Helper()
 	s, err := netns.Open("", name)
 	if err != nil {
@@ -204,19 +202,22 @@ func watch(t *testing.T, name string, out bool) (into *netns.Socket, end func() 
 		t.Fatal(err)
 	}
 	times := map[uint64]time.Time{}
+	last = new(atomic.Uint64)
 	ctx, cancel := context.WithCancel(t.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		if err := s.Each(ctx, func(c netns.Captured) bool {
 			if c.Out == out && len(c.Data) >= 34 && binary.BigEndian.Uint16(c.Data[12:]) == 0x88b5 {
-				times[binary.BigEndian.Uint64(c.Data[18:])] = c.Time
+				seq := binary.BigEndian.Uint64(c.Data[18:])
+				times[seq] = c.Time
+				last.Store(seq)
 			}
 			return true
 		}); err != nil {
 			t.Error(err)
 		}
 	})
-	return into, func() map[uint64]time.Time {
+	return into, last, func() map[uint64]time.Time {
 		cancel()
 		reader.Wait()
 		if n := s.Missed(); n > 0 {
@@ -226,6 +227,23 @@ func watch(t *testing.T, name string, out bool) (into *netns.Socket, end func() 
 			t.Error(err)
 		}
 		return times
+	}
+}
+
+// listens reports whether a server takes connections.
+func listens(addr string) bool {
+	c, err := net.Dial("tcp", addr)
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
+}
+
+// rest waits, until ctx is done at most.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -284,7 +302,7 @@ func beHostile(t *testing.T, addr string) {
 					s.Recv()
 				}
 			}
-			time.Sleep(time.Second)
+			rest(ctx, time.Second)
 		},
 		func(c p4v1.P4RuntimeClient, _ int) { // reads all entities, and receives the answers
 			s, err := c.Read(ctx, &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}}}})
@@ -321,7 +339,7 @@ func beHostile(t *testing.T, addr string) {
 					list = append(list, c)
 				}
 			}
-			time.Sleep(200 * time.Millisecond)
+			rest(ctx, 200*time.Millisecond)
 			for _, c := range list {
 				c.Close()
 			}
@@ -360,7 +378,7 @@ func beHostile(t *testing.T, addr string) {
 				}
 				f(p4v1.NewP4RuntimeClient(conn), n)
 				conn.Close()
-				time.Sleep(time.Millisecond)
+				rest(ctx, time.Millisecond)
 			}
 		})
 	}

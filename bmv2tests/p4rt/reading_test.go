@@ -296,6 +296,8 @@ func TestStrangersDoNotStopThePrimary(t *testing.T) {
 		<-began
 	}
 	var took []time.Duration
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for i := range writes {
 		limited, cancel := context.WithTimeout(x.ctx, patience)
 		begin := time.Now()
@@ -306,7 +308,7 @@ func TestStrangersDoNotStopThePrimary(t *testing.T) {
 		if err != nil {
 			t.Fatalf("write %d: %v", i, err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-tick.C
 	}
 	stop()
 	work.Wait()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/softswitch/interp"
@@ -59,7 +60,7 @@ func startWall(t testing.TB) *wall {
 			t.Error(err)
 		}
 	})
-	return &wall{&target{addr: l.Addr().String(), soft: sw, wait: time.Sleep}, in, out}
+	return &wall{&target{addr: l.Addr().String(), soft: sw}, in, out}
 }
 
 // traffic sends packets into port 1 until it is stopped, and calls got with each
@@ -116,10 +117,8 @@ func (w *wall) traffic(t testing.TB, next func(n int) []byte, got func([]byte)) 
 // atLeast waits until n packets have arrived.
 func atLeast(t testing.TB, n int64, came *atomic.Int64) {
 	t.Helper()
-	for end := time.Now().Add(patience); came.Load() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d packets have come, want %d", came.Load(), n)
-		}
+	if !need.Poll(func() bool { return came.Load() >= n }) {
+		t.Fatalf("%d packets have come, want %d", came.Load(), n)
 	}
 }
 
@@ -228,11 +227,13 @@ func TestConcurrentWritesReadsAndTraffic(t *testing.T) {
 		}
 	})
 	work.Go(func() { // links, and programs
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
 		for n := 0; time.Now().Before(end); n++ {
 			w.soft.Lock()
 			w.soft.LinkChanged(3, n%2 == 0)
 			w.soft.Unlock()
-			time.Sleep(10 * time.Millisecond)
+			<-tick.C
 		}
 	})
 	kinds := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 17, 200}

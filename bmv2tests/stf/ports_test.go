@@ -146,7 +146,7 @@ func onePortFails(t *testing.T, gone error, told, again bool) {
 		if err := host1.Write([]*packet.Frame{f}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
+		synctest.Wait()
 	}
 	state := func(up bool, drops uint64) {
 		t.Helper()

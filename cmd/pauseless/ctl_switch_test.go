@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/tool"
@@ -70,15 +69,15 @@ func startSwitch(ts *testscript.TestScript, simpleSwitch string) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
+	var err error
+	if !need.Poll(func() bool {
+		var conn net.Conn
+		if conn, err = net.Dial("tcp", addr); err == nil {
 			conn.Close()
-			break
 		}
-		if time.Now().After(end) {
-			ts.Fatalf("the switch does not listen: %v", err)
-		}
+		return err == nil
+	}) {
+		ts.Fatalf("the switch does not listen: %v", err)
 	}
 	ts.Setenv("addr", addr)
 	ts.Setenv("thrift", thrift)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -62,10 +63,8 @@ func startFake(ts *testscript.TestScript, neg bool, args []string) {
 	case "-packets":
 		n, err := strconv.Atoi(args[2])
 		ts.Check(err)
-		for end := time.Now().Add(2 * time.Minute); len(servers[args[1]].PacketsOut()) < n; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				ts.Fatalf("%d packets were sent, want %d", len(servers[args[1]].PacketsOut()), n)
-			}
+		if !need.Poll(func() bool { return len(servers[args[1]].PacketsOut()) >= n }) {
+			ts.Fatalf("%d packets were sent, want %d", len(servers[args[1]].PacketsOut()), n)
 		}
 		for _, p := range servers[args[1]].PacketsOut() {
 			fmt.Fprintf(ts.Stdout(), "%x", p.Payload)

@@ -153,11 +153,8 @@ func incastWrong(runs []*result.Run, kind local.Kind) (wrong []string) {
 // until waits in wall time for a condition, also in other goroutines than the test's.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("timeout while waiting until %s", what)
-			return
-		}
+	if !need.Poll(ok) {
+		t.Errorf("timeout while waiting until %s", what)
 	}
 }
 

@@ -82,10 +82,11 @@ func TestSwitchServesMetricsAndStops(t *testing.T) {
 		b, err := io.ReadAll(r.Body)
 		return string(b), err
 	}
-	text, err := get("/healthz")
-	for ; err != nil && ctx.Err() == nil; text, err = get("/healthz") {
-		time.Sleep(5 * time.Millisecond)
-	}
+	var text string
+	need.Poll(func() bool {
+		text, err = get("/healthz")
+		return err == nil
+	})
 	if text != "ok\n" {
 		t.Errorf("health %q, %v", text, err)
 	}

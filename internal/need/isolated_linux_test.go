@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Inside, there is no interface but a loopback that is up, no journal of a network, and no
@@ -55,12 +54,12 @@ func TestIsolated(t *testing.T) {
 		t.Fatal(err)
 	}
 	orphan := "/proc/" + strings.TrimSpace(string(out))
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(orphan); os.IsNotExist(err) {
-			return
-		}
+	if !Poll(func() bool {
+		_, err := os.Stat(orphan)
+		return os.IsNotExist(err)
+	}) {
+		t.Errorf("%s is still there", orphan)
 	}
-	t.Errorf("%s is still there", orphan)
 }
 
 func TestOnlyItsSubtestsAreRun(t *testing.T) {

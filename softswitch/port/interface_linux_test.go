@@ -22,7 +22,7 @@ import (
 )
 
 // patience limits the waiting time of a test.
-const patience = 2 * time.Minute
+const patience = need.Patience
 
 // veth makes a pair of virtual Ethernet interfaces in a new network namespace,
 // with an address on the first, and opens links on both.
@@ -58,14 +58,13 @@ func veth(t *testing.T) (a, b Link) {
 		}
 	}
 	for _, name := range []string{"a", "b"} { // frames sent before are lost
-		for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-			l, err := netlink.LinkByName(name)
-			if err == nil && l.Attrs().OperState == netlink.OperUp {
-				break
-			}
-			if time.Since(begun) > patience {
-				t.Fatalf("interface %s does not come up: %v", name, err)
-			}
+		var err error
+		if !need.Poll(func() bool {
+			var l netlink.Link
+			l, err = netlink.LinkByName(name)
+			return err == nil && l.Attrs().OperState == netlink.OperUp
+		}) {
+			t.Fatalf("interface %s does not come up: %v", name, err)
 		}
 	}
 	return links["a"], links["b"]
@@ -212,16 +211,14 @@ func TestInterfacesAreServedFirst(t *testing.T) {
 		sent[i] = &packet.Frame{Data: append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5}, make([]byte, 50)...)}
 	}
 	need.No(t, a.Write(sent))
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+	var got uint64
+	if !need.Poll(func() bool {
 		sw.Lock()
-		got := sw.Stats().Received
-		sw.Unlock()
-		if got >= n { // the kernel sends other frames on a new interface
-			break
-		}
-		if time.Since(begun) > patience {
-			t.Fatalf("%d of %d frames came", got, n)
-		}
+		defer sw.Unlock()
+		got = sw.Stats().Received
+		return got >= n // the kernel sends other frames on a new interface
+	}) {
+		t.Fatalf("%d of %d frames came", got, n)
 	}
 	scheduled := func() unix.SchedAttr {
 		a, err := unix.SchedGetAttr(0, 0)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -66,16 +65,11 @@ func TestInterfacesGoAndComeBack(t *testing.T) {
 	go func() { ended <- r.Run(ctx) }()
 	until := func(what string, is func() bool) {
 		t.Helper()
-		for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-			release := sw.Hold()
-			done := is()
-			release()
-			if done {
-				return
-			}
-			if time.Since(begun) > patience {
-				t.Fatalf("%s: it does not come to that", what)
-			}
+		if !need.Poll(func() bool {
+			defer sw.Hold()()
+			return is()
+		}) {
+			t.Fatalf("%s: it does not come to that", what)
 		}
 	}
 	up := func() bool { return sw.LinkUp(4) }

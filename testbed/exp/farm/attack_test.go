@@ -127,9 +127,11 @@ func TestStrangerChangesNothing(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	all.Go(func() { // for as long as it is a stranger, not a flood
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
 		for i := 0; i < 60 && ctx.Err() == nil; i++ {
 			attack(i, p.Jobs()[i%len(p.Jobs())])
-			time.Sleep(20 * time.Millisecond)
+			<-tick.C
 		}
 	})
 	all.Go(func() {

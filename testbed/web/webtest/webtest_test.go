@@ -9,7 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/pauseless/pauseless/internal/need"
 )
 
 // reports is a test that notes its errors.
@@ -54,14 +55,12 @@ func TestAnyMessageOfTheConsoleIsAnError(t *testing.T) {
 			// Events come in order, those of the network when there is an answer.
 			Eval[any](p, "1")
 			got := ""
-			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			need.Poll(func() bool {
 				r.mu.Lock()
+				defer r.mu.Unlock()
 				got = strings.Join(r.text, "\n")
-				r.mu.Unlock()
-				if got != "" || c.want == "" || time.Now().After(end) {
-					break
-				}
-			}
+				return got != "" || c.want == ""
+			})
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 				t.Errorf("the test reports %q, want %q", got, c.want)
 			}
