@@ -23,6 +23,9 @@ type deployed struct {
 	Topology string           `json:"topology"`        // file
 	Scale    int64            `json:"scale,omitempty"` // factor by which links are slower
 	Switches []deployedSwitch `json:"switches"`
+	// Case and Seed name the run of an experiment that the network is for.
+	Case string `json:"case,omitempty"`
+	Seed uint64 `json:"seed,omitempty"`
 }
 
 type deployedSwitch struct {
@@ -43,21 +46,21 @@ func (d *deployment) note() error {
 	if err != nil {
 		return err
 	}
-	return noteNetwork(d.name, file, d.lab)
+	return noteNetwork(d.name, file, d.lab, "", 0)
 }
 
 // noteScenario writes the file of a network that runs a scenario, whose text it keeps
-// beside it.
-func noteScenario(name string, text []byte, lab *local.Lab) error {
+// beside it, and of which it runs one case with a seed; "": several.
+func noteScenario(name string, text []byte, lab *local.Lab, of string, seed uint64) error {
 	file := filepath.Join(netns.Dir(name), "scenario.yaml")
 	if err := outfile.Write(file, text, 0o644); err != nil {
 		return err
 	}
-	return noteNetwork(name, file, lab)
+	return noteNetwork(name, file, lab, of, seed)
 }
 
-func noteNetwork(name, file string, lab *local.Lab) error {
-	n := deployed{Topology: file, Scale: lab.Plan.Scale}
+func noteNetwork(name, file string, lab *local.Lab, of string, seed uint64) error {
+	n := deployed{Topology: file, Scale: lab.Plan.Scale, Case: of, Seed: seed}
 	for i, t := range lab.Targets() {
 		s := deployedSwitch{Name: t.Name, Addr: t.Addr, Device: t.DeviceID, Thrift: t.Thrift, Metrics: lab.Plan.Switches[i].Metrics}
 		for _, p := range lab.Plan.Switches[i].Ports {

@@ -36,7 +36,7 @@ func TestNetworkOfARunningScenarioIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var o live.Options
-	o.Built = func(lab *local.Lab) error { return noteScenario("noted", s.Text(), lab) }
+	o.Built = func(lab *local.Lab) error { return noteScenario("noted", s.Text(), lab, "", 0) }
 	if err := o.Built(&local.Lab{Plan: plan, Program: prog}); err != nil {
 		t.Fatal(err)
 	}

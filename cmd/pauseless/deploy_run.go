@@ -99,7 +99,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	o := live.Options{
 		Name:  d.name,
 		Local: options,
-		Built: func(lab *local.Lab) error { return noteScenario(d.name, s.Text(), lab) },
+		Built: func(lab *local.Lab) error { return noteScenario(d.name, s.Text(), lab, "", 0) },
 		Say:   func(text string) { fmt.Fprintln(errs, text) },
 		Event: func(e controlplane.Event) {
 			switch e.Kind {

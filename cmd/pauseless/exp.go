@@ -21,6 +21,7 @@ import (
 
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/exp/farm"
+	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -102,7 +103,7 @@ const expOutput = "`FORM`: table, or json: an object, or an array if several exp
 // expFlags are the flags that select experiments and the store of their runs.
 type expFlags struct {
 	scale, store string
-	on           string // a real network; "" for virtual time
+	on, kind     string // a real network, "" for virtual time, and its switches
 	seeds        int
 	several      bool // the command line names several experiments, or all
 }
@@ -112,6 +113,7 @@ func (f *expFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.scale, "scale", scenario.Small, "`SCALE`: small, or paper for the sizes of the paper")
 	fl.StringVar(&f.store, "store", defaultStore, "`FOLDER`: where runs are stored")
 	fl.StringVar(&f.on, "on", "", "`KIND`: run on real switches instead of in virtual time: netns or mininet")
+	fl.StringVar(&f.kind, "switch", string(local.BMv2), "`KIND`: with --on: bmv2 or softswitch")
 	cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions(onReal, cobra.ShellCompDirectiveNoFileComp))
 	fl.IntVar(&f.seeds, "seeds", 0, "number of runs of each arm and point: seeds 1 to this number (default: the seeds of the file)")
 	cmd.ValidArgsFunction = completeExperiments
@@ -161,13 +163,18 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 			s.Reseed(f.seeds)
 			command += fmt.Sprintf(" --seeds %d", f.seeds)
 		}
+		on := f.on
+		if on != "" && f.soft() {
+			s.CountBytes() // in the fabric beside it
+			on += " --switch " + f.kind
+		}
 		p, err := exp.NewPlan(s, command)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if f.on != "" {
-			p.OnReal(f.on)
-			p.Command += " --on " + f.on
+		if on != "" {
+			p.OnReal(on)
+			p.Command += " --on " + on
 		}
 		plans = append(plans, p)
 	}
@@ -257,11 +264,17 @@ func (f *expFlags) writeJSON(w io.Writer, outcomes []*result.Outcome) error {
 // errInterrupted is the error of a verb that Ctrl-C has ended.
 var errInterrupted = errors.New("interrupted: the results are partial; run the same command again")
 
+// soft reports whether the switches of --on are pauseless switch.
+func (f *expFlags) soft() bool { return local.Kind(f.kind) == local.SoftSwitch }
+
 // dir is the folder for the outcome of an experiment.
 func (f *expFlags) dir(p *exp.Plan) string {
 	name := storedAs(p.Scenario.Name, p.Scenario.Scale)
 	if f.on != "" {
 		name += "-" + f.on
+	}
+	if f.on != "" && f.soft() {
+		name += "-" + f.kind
 	}
 	return filepath.Join(f.store, name)
 }
@@ -293,7 +306,8 @@ STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
 With --on the runs are made on real switches of this machine, one at a time, as root:
 BMv2's simple_switch_grpc, between network namespaces or in Mininet. A run that the
 machine disturbed is repeated. The same runs are then executed in virtual time, and
-compared: STORE/NAME-SCALE-netns/agreement.md.
+compared: STORE/NAME-SCALE-netns/agreement.md. The queues of the fabric beside them
+count as those of the switch do, packets on BMv2 and bytes on pauseless switch.
 
 The exit code is 3 if a run could not finish, with its cause, or did not meet what
 the file expects.`,
@@ -365,7 +379,7 @@ the file expects.`,
 			return err
 		}
 		if f.on != "" {
-			if err := real.prepare(cmd, f.on, plans, &o); err != nil {
+			if err := real.prepare(cmd, f.on, local.Kind(f.kind), plans, &o); err != nil {
 				return err
 			}
 			defer untilGone(cmd)()
@@ -406,7 +420,7 @@ the file expects.`,
 			}
 			var same *result.Agreement
 			if f.on != "" {
-				out.Remarks = append(out.Remarks, real.versions(f.on))
+				out.Remarks = append(out.Remarks, real.versions(f.on, local.Kind(f.kind)))
 				if same, err = agree(cmd, p, store, out, o); err != nil {
 					return false, err
 				}

@@ -25,13 +25,12 @@ import (
 
 // expReal are the flags of experiments on real switches.
 type expReal struct {
-	kind, bmv2, prefix string
-	tries              int
+	bmv2, prefix string
+	tries        int
 }
 
 func (r *expReal) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&r.kind, "switch", "bmv2", "`KIND`: with --on: bmv2 or softswitch")
 	fl.StringVar(&r.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: with --on: simple_switch_grpc, or its directory (default: $BMV2, or PATH)")
 	fl.StringVar(&r.prefix, "prefix", "", "`TEXT`: with --on netns: begins the names of the switches' interfaces")
 	fl.IntVar(&r.tries, "tries", 3, "with --on: how often to repeat a run that this machine disturbs")
@@ -41,10 +40,9 @@ func (r *expReal) add(cmd *cobra.Command) {
 var onReal = []string{"netns", "mininet"}
 
 // prepare has the plans made on real switches.
-func (r *expReal) prepare(cmd *cobra.Command, on string, plans []*exp.Plan, o *exp.Options) error {
-	kind := local.Kind(r.kind)
+func (r *expReal) prepare(cmd *cobra.Command, on string, kind local.Kind, plans []*exp.Plan, o *exp.Options) error {
 	if kind != local.BMv2 && kind != local.SoftSwitch {
-		return usageErrorf(cmd, "--switch is softswitch or bmv2, not %q", r.kind)
+		return usageErrorf(cmd, "--switch is softswitch or bmv2, not %q", kind)
 	}
 	if on == "mininet" && r.prefix != "" {
 		return usageErrorf(cmd, "--prefix is for --on netns: in Mininet interfaces are called SWITCH-ethN")
@@ -72,16 +70,18 @@ func (r *expReal) prepare(cmd *cobra.Command, on string, plans []*exp.Plan, o *e
 	}
 	named := func(p *exp.Plan) string { return networkName(p.Scenario.Name, p.Scenario.Name) }
 	m.Named = named
-	m.Noted = func(p *exp.Plan, lab *local.Lab) error { return noteScenario(named(p), p.Scenario.Text(), lab) }
+	m.Noted = func(p *exp.Plan, j exp.Job, lab *local.Lab) error {
+		return noteScenario(named(p), p.Scenario.Text(), lab, p.Case(j).String(), j.Seed)
+	}
 	o.Maker, o.Parallel = m, 1
 	return nil
 }
 
 // versions describes the tools of real runs.
-func (r *expReal) versions(on string) string {
+func (r *expReal) versions(on string, kind local.Kind) string {
 	place := map[string]string{"netns": "network namespaces", "mininet": "Mininet"}[on]
 	what := "pauseless switch"
-	if local.Kind(r.kind) == local.BMv2 {
+	if kind == local.BMv2 {
 		what = "simple_switch_grpc"
 		if path, err := local.FindSimpleSwitch(r.bmv2); err == nil {
 			if out, err := exec.Command(path, "--version").Output(); err == nil {

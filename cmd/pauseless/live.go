@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -176,28 +177,18 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 	if f.topology == "" && f.network == "" {
 		return usageErrorf(cmd, "a map needs the network: give --topology FILE beside --addr")
 	}
-	fabric, err := f.forReading(cmd)
-	if err != nil {
+	now := &polled{}
+	defer func() { now.end() }()
+	if err := now.begin(f, cmd); err != nil {
 		return err
 	}
-	defer fabric.Close()
-	if f.net == nil {
-		return fmt.Errorf("the topology file of network %s does not exist any more; give --topology FILE", f.network)
-	}
-	o := record.PollOptions{Every: f.every, Limits: record.DefaultLimits}
-	if err := f.counters(cmd, fabric, &o); err != nil {
-		return err
-	}
-	p, err := record.NewPoller(cmd.Context(), f.net, fabric, o)
-	if err != nil {
-		return err
-	}
-	return f.serve(cmd, f.net.Name, polled{p}, func(ctx context.Context) error {
+	return f.serve(cmd, f.net.Name, now, func(ctx context.Context) error {
 		tick := time.NewTicker(f.every)
 		defer tick.Stop()
 		printed := ""
 		for {
-			if err := p.Look(ctx); err != nil && ctx.Err() == nil && err.Error() != printed {
+			err := now.look(ctx, f, cmd)
+			if err != nil && ctx.Err() == nil && err.Error() != printed {
 				printed = err.Error()
 				fmt.Fprintf(cmd.ErrOrStderr(), "pauseless: %v; trying again every %v\n", err, f.every)
 			}
@@ -219,7 +210,7 @@ func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o 
 		if err != nil {
 			return err
 		}
-		o.Scale = n.Scale
+		o.Scale, o.Case, o.Seed = n.Scale, n.Case, n.Seed
 		for _, s := range n.Switches {
 			switch {
 			case s.Metrics != "":
@@ -333,8 +324,97 @@ func (f finished) Recordings() ([]view.Recording, bool) {
 	return all, false
 }
 
-// polled is a view.Source with the recording of real switches.
-type polled struct{ *record.Poller }
+// polled is a view.Source with the recordings of real switches: one, or one for each run
+// of an experiment, which builds its network anew.
+type polled struct {
+	fabric *controlplane.Fabric // nil between two runs
+	noted  string               // the file of the network with its time; "" without --network
+	mu     sync.Mutex
+	all    []*record.Poller
+}
+
+// begin connects to the switches, and adds a recording.
+func (p *polled) begin(f *liveFlags, cmd *cobra.Command) error {
+	noted, err := f.noted()
+	if err != nil {
+		return err
+	}
+	fabric, err := f.forReading(cmd)
+	if err != nil {
+		return err
+	}
+	o := record.PollOptions{Every: f.every, Limits: record.DefaultLimits}
+	if f.net == nil {
+		err = fmt.Errorf("the topology file of network %s does not exist any more; give --topology FILE", f.network)
+	} else {
+		err = f.counters(cmd, fabric, &o)
+	}
+	var poller *record.Poller
+	if err == nil {
+		poller, err = record.NewPoller(cmd.Context(), f.net, fabric, o)
+	}
+	if err != nil {
+		fabric.Close()
+		return err
+	}
+	p.fabric, p.noted = fabric, noted
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, poller)
+	return nil
+}
+
+// look reads the switches. If the network has been built anew, it begins a recording;
+// while there is no network it does nothing.
+func (p *polled) look(ctx context.Context, f *liveFlags, cmd *cobra.Command) error {
+	noted, err := f.noted()
+	if err != nil || noted != p.noted {
+		p.end()
+	}
+	if p.fabric == nil {
+		if err != nil {
+			return nil
+		}
+		if err := p.begin(f, cmd); err != nil {
+			return err
+		}
+	}
+	return p.all[len(p.all)-1].Look(ctx)
+}
+
+// end closes the connections to the switches.
+func (p *polled) end() {
+	if p.fabric != nil {
+		p.fabric.Close()
+		p.fabric = nil
+		p.all[len(p.all)-1].End()
+	}
+}
+
+// noted returns what the file of --network says, and when it was written.
+func (f *liveFlags) noted() (string, error) {
+	if f.network == "" {
+		return "", nil
+	}
+	name := deployedFile(f.network)
+	text, err := infile.Read(name)
+	if err != nil {
+		_, err = readDeployed(f.network) // says why
+		return "", cmp.Or(err, errors.New("the network has just been built"))
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s\n%s", info.ModTime(), text), nil
+}
 
 // Recordings implements view.Source.
-func (p polled) Recordings() ([]view.Recording, bool) { return []view.Recording{p.Poller}, false }
+func (p *polled) Recordings() (all []view.Recording, more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.all {
+		all = append(all, r)
+	}
+	return all, true
+}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/need"
@@ -287,5 +290,71 @@ until: 50ms
 	}
 	if _, err := live.Run(t.Context(), s, o); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Live shows the runs of an experiment one after the other, each on a network of its own.
+func TestLiveFollowsTheRunsOfAnExperiment(t *testing.T) {
+	eachKind(t, "zl-runs", followed)
+}
+
+func followed(t *testing.T, o live.Options) {
+	s := readScenario(t, `
+name: runs
+network:
+  leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 40Gbps, delay: 2us}
+  switch: {buffer: 9MB, pfc: {xoff: 256KB}}
+profiles: [drill-bmv2]
+traffic:
+- incast: {degree: 1, size: 400KB, to: h1, start: 20us}
+seeds: [1, 2]
+until: 20ms
+`)
+	if o.Local.Kind == local.SoftSwitch {
+		s = readScenario(t, strings.Replace(string(s.Text()), "drill-bmv2", "drill", 1))
+	}
+	f := &liveFlags{ctl: ctl{network: o.Name, election: "1", timeout: time.Minute}, every: 20 * time.Millisecond}
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	now, seed := &polled{}, uint64(0)
+	ended := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	o.Built = func(lab *local.Lab) error {
+		seed++
+		if err := noteScenario(o.Name, s.Text(), lab, "drill", seed); err != nil || seed > 1 {
+			return err
+		}
+		if err := now.begin(f, cmd); err != nil {
+			return err
+		}
+		go func() {
+			defer close(ended)
+			defer now.end()
+			for tick := time.NewTicker(f.every); ctx.Err() == nil; {
+				select {
+				case <-ctx.Done():
+				case <-tick.C:
+					_ = now.look(ctx, f, cmd) // the network may be going down
+				}
+			}
+		}()
+		return nil
+	}
+	_, err := live.Run(t.Context(), s, o)
+	stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	all, _ := now.Recordings()
+	if len(all) != 2 {
+		t.Fatalf("%d recordings of 2 runs", len(all))
+	}
+	for i, rec := range all {
+		run, _ := rec.Snapshot()
+		used := slices.ContainsFunc(run.Use, func(use []byte) bool { return slices.Max(use) > 0 })
+		if run.Arm != "drill" || run.Seed != uint64(i+1) || run.Live || !used {
+			t.Errorf("recording %d is of %s, seed %d; it still grows: %v; links were used: %v", i, run.Arm, run.Seed, run.Live, used)
+		}
 	}
 }

@@ -21,7 +21,7 @@ type Maker struct {
 	// Named, if set, returns the name of the network of a plan's run, and Noted is called
 	// with each network that is up.
 	Named func(*exp.Plan) string
-	Noted func(*exp.Plan, *local.Lab) error
+	Noted func(*exp.Plan, exp.Job, *local.Lab) error
 	// Tries is how often a run is made at most; zero means three times.
 	Tries int
 }
@@ -58,7 +58,7 @@ func (m *Maker) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(wor
 		o.Name = m.Named(p)
 	}
 	if m.Noted != nil {
-		o.Built = func(lab *local.Lab) error { return m.Noted(p, lab) }
+		o.Built = func(lab *local.Lab) error { return m.Noted(p, j, lab) }
 	}
 	flows, err := c.Flows(j.Seed)
 	if err != nil {

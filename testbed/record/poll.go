@@ -3,6 +3,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ type Poller struct {
 type PollOptions struct {
 	Every    time.Duration       // interval of readings
 	Counters map[string]Counters // by switch
+	// Case and Seed name the run that the switches make; no Case: "switches".
+	Case string
+	Seed uint64
 	// Scale is the factor by which links are slower than in the topology; zero
 	// means 1.
 	Scale  int64
@@ -62,7 +66,7 @@ func NewPoller(ctx context.Context, t *topo.Topology, f *controlplane.Fabric, o 
 	p.ch = channelsOf(net, func(i int) int { return len(t.Nodes[i].Ports) })
 	p.limits = o.Limits
 	p.run = Run{
-		Scenario: t.Name, Arm: "switches", Network: net, EveryNS: o.Every.Nanoseconds(), Live: true,
+		Scenario: t.Name, Arm: cmp.Or(o.Case, "switches"), Seed: o.Seed, Network: net, EveryNS: o.Every.Nanoseconds(), Live: true,
 		TNS: []int64{}, Use: [][]byte{}, Queues: [][]int64{}, Values: [][]uint64{}, Paths: [][]int32{}, Events: []Event{}, Flows: []Flow{}, Registers: []Register{},
 	}
 	for name := range o.Counters {

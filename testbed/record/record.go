@@ -123,6 +123,13 @@ type Store struct {
 // Finished returns a complete recording.
 func Finished(r *Run) *Store { return &Store{run: *r} }
 
+// End says that the recording will not grow any more.
+func (s *Store) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run.Live = false
+}
+
 // Snapshot returns the recording so far. Its lists do not change afterwards:
 // samples are appended, or merged into new lists.
 func (s *Store) Snapshot() (r Run, version int) {

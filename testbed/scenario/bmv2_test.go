@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -87,5 +88,42 @@ func TestClocksForBMv2(t *testing.T) {
 	}
 	if len(same.Watched) != 0 {
 		t.Error("registers are kept over time without bmv2, too")
+	}
+}
+
+// BMv2's queues count packets, so flows in opposite directions, whose acknowledgements take
+// as many turns as data, take twice as long as where queues count bytes.
+func TestQueuesCountAsTheSwitchDoes(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(forBMv2, "drill"), "- incast: {degree: 3, size: 60KB, to: h1, start: 20us}",
+		"- burst: {from: h1, to: h3, size: 600KB}\n- burst: {from: h3, to: h1, size: 600KB}", 1)
+	run := func(change func(*Scenario)) (fct float64, key string) {
+		t.Helper()
+		s, err := Parse("p.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(s)
+		runs, err := s.Run(t.Context(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs[0].Summary.AvgFCTUS, string(s.Cases()[0].Canonical())
+	}
+	packets, bmv2 := run(func(*Scenario) {})
+	bytes, soft := run((*Scenario).CountBytes)
+	if packets < 1.6*bytes || packets > 2.2*bytes {
+		t.Errorf("average FCT is %.1f us with queues that count packets, and %.1f us with those that count bytes", packets, bytes)
+	}
+	if bmv2 == soft {
+		t.Error("runs have the same key")
+	}
+	if !json.Valid([]byte(soft)) {
+		t.Errorf("not JSON: %s", soft)
+	}
+	text = strings.Replace(text, "bmv2: {packet_rate: 400}\n", "", 1)
+	if _, before := run(func(*Scenario) {}); true {
+		if _, after := run((*Scenario).CountBytes); after != before {
+			t.Error("a case whose queues count bytes anyway has another key")
+		}
 	}
 }

@@ -37,6 +37,7 @@ type Case struct {
 	own       *program.Program // instead of a profile
 	target    string
 	scale     int64         // by which the program's network is slower; 0 or 1: it is not
+	bytes     bool          // queues count bytes also if scale is above 1; see CountBytes
 	canonical []byte        // all keys of the case, without names
 	flows     []fabric.Flow // flows of scenarios made by New
 	absent    []int         // parts of the traffic that a run without a cause does not have

@@ -142,7 +142,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		return nil, err
 	}
 	cfg := virtual.Config{
-		Topology: c.net, Program: prog, Hosts: hostsFor(prog.Manifest, c.Hosts), Paths: c.Paths, Faults: c.Faults, Seed: seed, Scale: c.scale,
+		Topology: c.net, Program: prog, Hosts: hostsFor(prog.Manifest, c.Hosts), Paths: c.Paths, Faults: c.Faults, Seed: seed, Scale: c.scale, CountBytes: c.bytes,
 		Threads: o.Threads, Progress: o.Progress, Event: o.Event, Served: o.Serve != nil,
 	}
 	var follower Follower

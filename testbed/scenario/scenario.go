@@ -21,6 +21,7 @@
 package scenario
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -260,6 +261,16 @@ func (s *Scenario) Reseed(n int) {
 	s.Seeds, s.MaxSeeds, s.MaxSeedsOpen = nil, 0, 0
 	for seed := range n {
 		s.Seeds = append(s.Seeds, uint64(seed)+1)
+	}
+}
+
+// CountBytes has the switches' queues count bytes in virtual time, as those of pauseless
+// switch, also in cases with BMv2.PacketRate. Runs of the cases have other keys then.
+func (s *Scenario) CountBytes() {
+	for _, c := range s.cases {
+		if c.scale > 1 && !c.bytes {
+			c.bytes, c.canonical = true, fmt.Appendf(bytes.TrimSuffix(c.canonical, []byte("}")), `,"queues":"bytes"}`)
+		}
 	}
 }
 

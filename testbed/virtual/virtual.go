@@ -66,10 +66,13 @@ type Config struct {
 	Paths    map[string]int // see intent.Options
 	// Scale, if above 1, gives the switches the clocks, and with them the entries, of a
 	// real network that is slower by this factor; the program is one of such a network.
-	Scale   int64
-	Faults  []fabric.Fault
-	Seed    uint64
-	Threads int // goroutines that run nodes; zero means one
+	Scale int64
+	// CountBytes has the ports of such a network count bytes, as pauseless switch does.
+	// Otherwise each packet takes the time of the hosts' longest, as in BMv2's queues.
+	CountBytes bool
+	Faults     []fabric.Fault
+	Seed       uint64
+	Threads    int // goroutines that run nodes; zero means one
 	// Tap, if set, returns the observer of frames that arrive at a node, or nil.
 	Tap func(n *topo.Node) fabric.Tap
 	// Trace compiles programs so that switches can follow packets (softswitch.Tracer).
@@ -388,9 +391,9 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 }
 
 // slot returns the time that each packet takes in the queues of a port of BMv2, whose
-// rate is in packets as long as the hosts' longest; zero for other switches.
+// rate is in packets as long as the hosts' longest; zero for switches that count bytes.
 func (l *Lab) slot(rate vtime.Rate, overhead int) vtime.Time {
-	if l.cfg.Scale <= 1 {
+	if l.cfg.Scale <= 1 || l.cfg.CountBytes {
 		return 0
 	}
 	return rate.TxTime(l.longest + overhead)

@@ -433,6 +433,8 @@ async function poll() {
 				dirty = true;
 			}
 			live = more || list.some(r => r.live);
+			const next = runs.find(r => r.live);
+			if (follow && !run?.live && next) show(next); // the next run of an experiment
 			choices();
 			$('status').textContent = runs.some(r => r.live) ? 'live' : '';
 		} catch (e) {
