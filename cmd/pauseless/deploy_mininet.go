@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,7 +46,7 @@ crash. With --p4 the switches run a program of your own, as with deploy netns.`,
 			if err := netns.CheckName(d.name); err != nil {
 				return err
 			}
-			file, err := d.writeScript(dir)
+			file, err := d.writeScript(cmd, dir)
 			if err != nil {
 				return err
 			}
@@ -74,7 +75,7 @@ crash. With --p4 the switches run a program of your own, as with deploy netns.`,
 
 // writeScript writes the script and the files that it needs to dir, and returns
 // the script's path.
-func (d *deployment) writeScript(dir string) (string, error) {
+func (d *deployment) writeScript(cmd *cobra.Command, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -90,6 +91,15 @@ func (d *deployment) writeScript(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	run := filepath.Join(netns.RunDir, d.name)
+	described := filepath.Join(dir, d.name+".p4utils")
+	if err := errors.Join(os.MkdirAll(described, 0o755), d.lab.WriteP4Utils(described)); err != nil {
+		return "", err
+	}
+	to := []string{filepath.Join(run, local.TopologyFile)}
+	if beside := d.besideApp(cmd); beside != "" {
+		to = append(to, beside)
+	}
 	recirculation, pps := d.lab.RecirculationPort()
 	text, err := mininet.Script(mininet.Config{
 		Recirculation: recirculation, RecirculationPPS: pps,
@@ -99,8 +109,8 @@ func (d *deployment) writeScript(dir string) (string, error) {
 			return append([]string{program}, args...), err
 		},
 		Apply: append([]string{self}, d.applyArgs(topology)...), Pauseless: self,
-		Relay:  []string{self, "deploy", "relay", filepath.Join(netns.RunDir, d.name, "relay.json")},
-		RunDir: filepath.Join(netns.RunDir, d.name),
+		Relay:   []string{self, "deploy", "relay", filepath.Join(run, "relay.json")},
+		P4Utils: filepath.Join(described, local.TopologyFile), P4UtilsTo: to, RunDir: run,
 	})
 	if err != nil {
 		return "", err

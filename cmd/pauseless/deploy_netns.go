@@ -118,7 +118,7 @@ func (d *deployment) runNetns(cmd *cobra.Command, detach bool) error {
 	if err != nil {
 		return err
 	}
-	err = d.note()
+	err = d.note(cmd)
 	if err == nil {
 		err = d.control(cmd, n, detach)
 	}
@@ -162,6 +162,12 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	if err := k.AwaitKept(wait); err != nil {
 		return err
 	}
+	once := d.once(desired)
+	if once {
+		stop()
+		<-done
+		f.Close()
+	}
 	if err := n.HostCommands(ctx, func(text string) { fmt.Fprintln(errs, text) }); err != nil {
 		return err
 	}
@@ -169,6 +175,9 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 		return err
 	}
 	d.describe(cmd)
+	if detach && once {
+		return nil
+	}
 	if detach {
 		stop()
 		<-done
@@ -181,6 +190,20 @@ func (d *deployment) control(cmd *cobra.Command, n *netns.Network, detach bool) 
 	<-done
 	f.Close()
 	return n.Down()
+}
+
+// once reports whether the switches are configured once, and then left to controllers of
+// one's own: with a p4app.json, as p4-utils does it, and with a program without entries.
+func (d *deployment) once(desired map[string]controlplane.Desired) bool {
+	if !d.lab.Program.Own() {
+		return false
+	}
+	for _, s := range desired {
+		if len(s.Entities) > 0 {
+			return d.net.App.File != ""
+		}
+	}
+	return true
 }
 
 // controllerCommand returns the command and arguments of a controller process.

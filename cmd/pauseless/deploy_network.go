@@ -15,6 +15,7 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/spf13/cobra"
 )
 
 // deployed describes a network that deploy has built, for ctl and live. It is
@@ -40,13 +41,33 @@ type deployedSwitch struct {
 
 func deployedFile(name string) string { return filepath.Join(netns.Dir(name), "network.json") }
 
-// note writes the file.
-func (d *deployment) note() error {
+// note writes the file, and p4-utils' topology.json beside a p4app.json.
+func (d *deployment) note(cmd *cobra.Command) error {
 	file, err := filepath.Abs(d.file)
 	if err != nil {
 		return err
 	}
-	return noteNetwork(d.name, file, d.lab, "", 0)
+	if err := noteNetwork(d.name, file, d.lab, "", 0); err != nil {
+		return err
+	}
+	beside := d.besideApp(cmd)
+	if beside == "" {
+		return nil
+	}
+	text, err := infile.Read(filepath.Join(netns.Dir(d.name), local.TopologyFile))
+	if err != nil {
+		return err
+	}
+	return outfile.Write(beside, text, 0o644)
+}
+
+// besideApp returns where controllers of a p4app.json look for p4-utils' topology.json, or "".
+func (d *deployment) besideApp(cmd *cobra.Command) string {
+	file, err := d.lab.Plan.BesideApp()
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", err)
+	}
+	return file
 }
 
 // noteScenario writes the file of a network that runs a scenario, whose text it keeps
@@ -70,6 +91,9 @@ func noteNetwork(name, file string, lab *local.Lab, of string, seed uint64) erro
 	}
 	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
+		return err
+	}
+	if err := lab.WriteP4Utils(netns.Dir(name)); err != nil {
 		return err
 	}
 	return outfile.Write(deployedFile(name), append(text, '\n'), 0o644)

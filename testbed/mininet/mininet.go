@@ -43,6 +43,10 @@ type Config struct {
 	// Relay is the command line of the process that carries the plan's cables; its last
 	// word is the file that describes them, which the script writes.
 	Relay []string
+	// P4Utils is p4-utils' topology.json, which the script copies to P4UtilsTo while the
+	// network is up.
+	P4Utils   string
+	P4UtilsTo []string
 	// RunDir is the script's directory for its journal and logs. The journal has
 	// package netns's format, so that netns.Down removes the network.
 	RunDir string

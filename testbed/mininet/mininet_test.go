@@ -26,7 +26,7 @@ func script(t *testing.T, direct bool) []byte {
 		t.Fatal(err)
 	}
 	text, err := mininet.Script(mininet.Config{
-		Name: "small", Plan: plan, Program: "drill-bmv2", QueuePackets: 9000, RunDir: "/run/pauseless/small",
+		Name: "small", Plan: plan, Program: "drill-bmv2", QueuePackets: 9000, P4Utils: "/tmp/n.p4utils/topology.json", P4UtilsTo: []string{"/run/pauseless/n/topology.json"}, RunDir: "/run/pauseless/small",
 		Command: func(s *local.Switch) ([]string, error) {
 			return []string{"simple_switch_grpc", "--name", s.Name, `a "quoted" \ word`}, nil
 		},

@@ -65,6 +65,10 @@ SWITCHES = {
 # Packets that each of BMv2's egress queues holds.
 QUEUE_PACKETS = 9000
 
+# p4-utils' description of the network, and where its controllers look for it.
+P4UTILS = "/tmp/n.p4utils/topology.json"
+P4UTILS_TO = ["/run/pauseless/n/topology.json"]
+
 # The command that computes entries from the topology and writes them.
 APPLY = ["pauseless", "ctl", "apply", "small.yaml"]
 PAUSELESS = "pauseless"
@@ -231,10 +235,18 @@ def main():
         raise SystemExit("Mininet needs root: run this with sudo")
     if "--test" in sys.argv and shutil.which("ping") is None:
         raise SystemExit("--test needs ping: apt install iputils-ping")
-    os.makedirs(RUN_DIR, exist_ok=True)
     if os.path.exists(os.path.join(RUN_DIR, "journal")):
         raise SystemExit("this network is up already, or was not taken down: pauseless deploy mininet --down small")
+    ports = [end[3:] for end in HOSTS]
+    for a, a_port, b, b_port in LINKS:
+        ports += [(a, a_port), (b, b_port)]
+    for name, port in ports:  # before the journal has them, by which --down removes them
+        if os.path.exists(f"/sys/class/net/{name}-eth{port}"):
+            raise SystemExit(f"interface {name}-eth{port} exists already: is another network up? `pauseless deploy list` shows them")
+    os.makedirs(RUN_DIR, exist_ok=True)
     setLogLevel("output")
+    for file in P4UTILS_TO:
+        shutil.copyfile(P4UTILS, file)
     net = build()
     failed = 0
     try:
