@@ -30,13 +30,14 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Fatalf("%d storms with enough memory, cut: %q", len(whole.Storms), whole.Cut)
 	}
 	nodes := 3 + 2 + 18
+	where := map[string]string{"waits": "at s1, s2, l3", "pauses": "at l3, s1, s2"}
 	for name, limits := range map[string]causes.Limits{
 		"waits":  {Waits: nodes, Pauses: 1 << 20, Visits: 1 << 10},
 		"pauses": {Waits: 1 << 20, Pauses: nodes, Visits: 1 << 10},
 	} {
 		c := report(limits)
-		if !strings.Contains(c.Cut, "memory is bounded") {
-			t.Errorf("too few %s: %q does not say that the memory is bounded", name, c.Cut)
+		if !strings.Contains(c.Cut, "memory is bounded") || !strings.Contains(c.Cut, where[name]) {
+			t.Errorf("too few %s: %q does not say that the memory is bounded, %s", name, c.Cut, where[name])
 		}
 		if c.WaitedUS >= whole.WaitedUS || c.PausedUS > whole.PausedUS || name == "pauses" && c.PausedUS >= whole.PausedUS {
 			t.Errorf("too few %s: paused %v, waited %v; with enough memory %v and %v", name, c.PausedUS, c.WaitedUS, whole.PausedUS, whole.WaitedUS)

@@ -295,19 +295,45 @@ func (r *Recorder) rootFlows(s *storm, flow func(int) fabric.Flow, out *result.P
 	return flows
 }
 
-// cutText says what the limits left out, or nothing.
+// mostCut is how many nodes are named in which something was left out.
+const mostCut = 5
+
+// cutText says what the limits left out, and where most of it; or nothing.
 func (r *Recorder) cutText() string {
-	var c cut
+	var sum cut
+	type place struct {
+		name string
+		n    int64
+	}
+	var places []place
+	add := func(id int, c cut) {
+		if c != (cut{}) {
+			sum.add(c)
+			places = append(places, place{r.topo.Nodes[id].Name, c.waits + c.pauses + c.visits})
+		}
+	}
 	for id := range r.topo.Nodes {
 		if w := r.switches[id]; w != nil {
-			c.add(w.cut)
+			add(id, w.cut)
 		}
 		if h := r.hosts[id]; h != nil {
-			c.add(h.cut)
+			add(id, h.cut)
 		}
 	}
-	if c == (cut{}) {
+	if len(places) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("memory is bounded: %d pauses, %d waits of flows and %d visits of roots were not recorded, so times are too small, and flows whose visits are missing count as victims", c.pauses, c.waits, c.visits)
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(b.n, a.n) })
+	names, more := "", ""
+	for i, p := range places[:min(len(places), mostCut)] {
+		if i > 0 {
+			names += ", "
+		}
+		names += p.name
+	}
+	if n := len(places) - mostCut; n > 0 {
+		more = fmt.Sprintf(" and %d others", n)
+	}
+	return fmt.Sprintf("memory is bounded by node: %d pauses, %d waits of flows and %d visits of roots were not recorded, at %s%s, so times are too small, and flows whose visits are missing count as victims",
+		sum.pauses, sum.waits, sum.visits, names, more)
 }
