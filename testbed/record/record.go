@@ -7,6 +7,7 @@
 package record
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -105,10 +106,13 @@ type Limits struct {
 	Samples int // beyond it, pairs of samples are merged
 	Events  int // beyond it, events are only counted
 	Paths   int // entries of Paths; beyond it, pairs of samples are merged
+	// Bytes is the memory of Use, Queues and Values, which grow with the network; beyond it,
+	// pairs of samples are merged. Zero is no limit.
+	Bytes int
 }
 
-// DefaultLimits keep a recording of 288 hosts below some 10 MB.
-var DefaultLimits = Limits{Samples: 2048, Events: 400_000, Paths: 1 << 20}
+// DefaultLimits keep a recording of 288 hosts below some 10 MB, and any below 100 MB.
+var DefaultLimits = Limits{Samples: 2048, Events: 400_000, Paths: 1 << 20, Bytes: 64 << 20}
 
 // Store is a recording that may be read while it grows.
 type Store struct {
@@ -116,6 +120,7 @@ type Store struct {
 	run    Run
 	limits Limits
 	paths  int
+	bytes  int // of Use, Queues and Values
 	// version counts how often samples were merged, which changes their indices.
 	version int
 }
@@ -144,9 +149,37 @@ func (s *Store) add(t int64, use []byte, queues []int64, values []uint64, paths 
 	r.TNS, r.Use, r.Queues = append(r.TNS, t), append(r.Use, use), append(r.Queues, queues)
 	r.Values, r.Paths = append(r.Values, values), append(r.Paths, paths)
 	s.paths += len(paths)
+	s.bytes += bytesOf(use, queues, values)
 	if s.limits.Samples > 1 && len(r.TNS) >= s.limits.Samples || len(r.TNS) > 1 && s.paths > s.limits.Paths {
 		s.halve()
 	}
+	for s.limits.Bytes > 0 && s.bytes > s.limits.Bytes && len(r.TNS) > 1 {
+		s.halve()
+		for i, v := range r.Values {
+			r.Values[i] = latest(v)
+			s.bytes -= 8 * (len(v) - len(r.Values[i]))
+		}
+	}
+}
+
+func bytesOf(use []byte, queues []int64, values []uint64) int {
+	return len(use) + 8*(len(queues)+len(values))
+}
+
+// latest returns a list of switch, register, value, … with only the last value of each
+// register.
+func latest(values []uint64) []uint64 {
+	seen := make(map[[2]uint64]bool, len(values)/3)
+	at := len(values)
+	out := make([]uint64, len(values))
+	for i := len(values) - 3; i >= 0; i -= 3 {
+		if k := [2]uint64{values[i], values[i+1]}; !seen[k] {
+			seen[k] = true
+			at -= 3
+			copy(out[at:], values[i:i+3])
+		}
+	}
+	return slices.Clone(out[at:])
 }
 
 // halve merges pairs of samples: the mean of use, the maximum of queues, the
@@ -175,6 +208,10 @@ func (s *Store) halve() {
 	}
 	r.EveryNS *= 2
 	s.version++
+	s.bytes = 0
+	for i := range r.TNS {
+		s.bytes += bytesOf(r.Use[i], r.Queues[i], r.Values[i])
+	}
 	// With very many flows there may still be too many paths: drop those of
 	// every second sample.
 	for s.paths > s.limits.Paths/2 {

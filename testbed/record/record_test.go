@@ -323,7 +323,40 @@ func TestLongRecordingsStaySmall(t *testing.T) {
 	}
 }
 
+// In a large network samples are merged until they fit into the memory of a recording, and
+// registers have their last values.
+func TestRecordingsOfLargeNetworksStaySmall(t *testing.T) {
+	const most, channels = 100_000, 1000
+	s := &Store{limits: Limits{Samples: 2048, Events: 10, Paths: 100, Bytes: most}}
+	s.run.EveryNS = 10
+	next := int64(10)
+	for i := range int64(1000) {
+		if (i+1)*10 < next && i != 999 {
+			continue
+		}
+		next = (i+1)*10 + s.run.EveryNS
+		s.add((i+1)*10, make([]byte, channels), []int64{0, i}, []uint64{0, 0, uint64(i), 1, 0, uint64(i)}, nil)
+	}
+	run, version := s.Snapshot()
+	bytes, values := 0, map[uint64]uint64{}
+	for i := range run.TNS {
+		bytes += len(run.Use[i]) + 8*(len(run.Queues[i])+len(run.Values[i]))
+		for v := range slices.Chunk(run.Values[i], 3) {
+			values[v[0]] = v[2]
+		}
+	}
+	if bytes > most || len(run.TNS) < most/channels/4 || run.EveryNS != 10<<version {
+		t.Errorf("%d samples with %d bytes, merged %d times, %d ns apart", len(run.TNS), bytes, version, run.EveryNS)
+	}
+	if end := len(run.TNS) - 1; run.TNS[end] != 10_000 || values[0] != 999 || values[1] != 999 {
+		t.Errorf("the last sample is at %d, the registers are %v", run.TNS[end], values)
+	}
+}
+
 func TestSamplesAreMerged(t *testing.T) {
+	if got := latest([]uint64{1, 0, 5, 2, 0, 6, 1, 0, 7}); !slices.Equal(got, []uint64{2, 0, 6, 1, 0, 7}) {
+		t.Errorf("values %v", got)
+	}
 	if got := greater([]int64{1, 10, 3, 30}, []int64{1, 11, 2, 20}); !slices.Equal(got, []int64{1, 11, 2, 20, 3, 30}) {
 		t.Errorf("queues %v", got)
 	}
