@@ -129,7 +129,9 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, l.load(ctx)
+	err = l.load(ctx)
+	collectLess(len(net.Hosts()))
+	return l, err
 }
 
 // entities returns the function that makes a switch's entities, which follow from a topology.
