@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -45,6 +46,7 @@ type node struct {
 	checked  uint64     // of them, at the last check by conserve
 	weight   uint64     // recent events, to balance the load
 	warm     byte
+	host     *roce.Host // itself, in a network of manyNodes, if it is a host
 	pauses   []PauseEvent
 	paused   vtime.Time // no port is paused from then on, unless another PAUSE comes
 	_        [64]byte   // different threads run the nodes
@@ -188,6 +190,9 @@ func (n *node) collect(parity uint64) {
 			p.taken.Bytes += uint64(m.f.Len())
 			if d := m.f.Data; len(d) > 0 {
 				n.warm += d[0] + d[len(d)-1]
+			}
+			if n.host != nil {
+				n.host.FetchFlow(m.f)
 			}
 		}
 		waiting := p.head < len(p.queue)

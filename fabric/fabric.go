@@ -275,6 +275,9 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 		}
 		f.hosts[i] = roce.New(n, &f.hostCfg, kit, roce.Address{MAC: tn.MAC, IP: tn.IP}, rate)
 		n.impl = f.hosts[i]
+		if len(f.topo.Nodes) >= manyNodes {
+			n.host = f.hosts[i]
+		}
 	}
 	return nil
 }

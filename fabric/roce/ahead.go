@@ -2,7 +2,12 @@
 
 package roce
 
-import "github.com/pauseless/pauseless/internal/cache"
+import (
+	"unsafe"
+
+	"github.com/pauseless/pauseless/internal/cache"
+	"github.com/pauseless/pauseless/internal/packet"
+)
 
 // Fetch has the processor fetch the host in step 0, and the flow that sends next,
 // if it waits, in step 1.
@@ -11,5 +16,29 @@ func (h *Host) Fetch(step int) {
 		cache.Struct(h)
 	} else if n := &h.nic; len(n.waiting) > 0 {
 		cache.Struct(n.waiting[0])
+	}
+}
+
+// flowLines is how many lines of a sender or a receiver a frame needs.
+const flowLines = 4
+
+// FetchFlow has the processor fetch the flow that a frame is of, which will arrive soon. A
+// host with many flows has few of them in its cache. It changes no state.
+func (h *Host) FetchFlow(f *packet.Frame) {
+	const at = packet.EthernetLen + packet.IPv4Len + packet.UDPLen
+	d := f.Data
+	if len(d) < at+packet.BTHLen || d[packet.EthernetLen] != 0x45 { // no options
+		return
+	}
+	bth := packet.BTH(d[at:])
+	switch qp := bth.DestQP() - FirstQP; bth.Opcode() {
+	case packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly:
+		if qp < uint32(len(h.receivers)) {
+			cache.Lines(unsafe.Pointer(h.receivers[qp]), flowLines)
+		}
+	case packet.OpAcknowledge:
+		if qp < uint32(len(h.senders)) {
+			cache.Lines(unsafe.Pointer(h.senders[qp]), flowLines)
+		}
 	}
 }
