@@ -234,8 +234,10 @@ func (c *Collective) check(t *topo.Topology, _ bool) (string, error) {
 	}
 	hosts := make(map[int]bool)
 	for i, s := range slots[:n*jobs] {
-		if per := c.perHost(t, s.node); c.Hierarchical && (s.local != i%per || per > 1 && c.Place == Rail) {
-			return "hierarchical", fmt.Errorf("hierarchical needs place packed or random, and as many ranks on each host")
+		if c.Hierarchical {
+			if per := c.perHost(t, s.node); s.local != i%per || per > 1 && c.Place == Rail {
+				return "hierarchical", fmt.Errorf("hierarchical needs place packed or random, and as many ranks on each host")
+			}
 		}
 		hosts[t.Nodes[s.node].Host] = true
 	}
