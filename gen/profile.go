@@ -93,6 +93,20 @@ func (p *Profile) picked() []*block {
 	return list
 }
 
+// Gaps returns the profile's gaps between flowlets, by the names of their parameters.
+// Unless the profile derives them, they do not follow the network.
+func (p *Profile) Gaps() map[string]vtime.Time {
+	gaps := make(map[string]vtime.Time)
+	for _, b := range p.picked() {
+		for _, d := range b.Parameters {
+			if name := b.Name + "." + d.Name; d.Name == "gap" && d.Unit == "ns" {
+				gaps[name] = vtime.Time(p.valueOf(name, d, p.Network) * float64(vtime.Nanosecond))
+			}
+		}
+	}
+	return gaps
+}
+
 // closure returns the blocks of the profile's program on a target.
 func (p *Profile) closure(target string) *closure { return loaded().close(p.picked(), target) }
 

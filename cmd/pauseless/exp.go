@@ -500,7 +500,7 @@ func runPlan(cmd *cobra.Command, p *exp.Plan, store *exp.Store, o exp.Options) (
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range exp.LoadLines(p, loads) {
+	for _, line := range append(exp.LoadLines(p, loads), exp.GapLines(p)...) {
 		fmt.Fprintln(stderr, line)
 	}
 	bar := newExpBar(stderr)

@@ -63,6 +63,25 @@ func TestOfferedLoadsInWords(t *testing.T) {
 	}
 }
 
+// A gap that does not follow the links' rate is named where it is long: at 400 Gb/s, not
+// at 10, and not if it is set, or meant to be endless.
+func TestLongGapsAreNamed(t *testing.T) {
+	for _, c := range []struct{ link, set, want string }{
+		{"400Gbps, delay: 500ns", "", "note: letflow: letflow.gap is 100us, 24 base round trips of this network (4.09312us), so flows have few flowlets; set: {letflow.gap: …} changes it"},
+		{"400Gbps, delay: 500ns", "set: {letflow.gap: 5us}\n", ""},
+		{"400Gbps, delay: 500ns", "set: {letflow.gap: 1s}\n", ""},
+		{"10Gbps, delay: 10us", "", ""},
+	} {
+		s, err := scenario.ParseAt("e.yaml", []byte("name: e\nnetwork: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: "+c.link+"}}\nprofiles: [ecmp, letflow]\n"+c.set+"traffic: [{burst: {from: h1, to: h3, size: 1MB}}]\nuntil: 10ms\n"), scenario.Small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Join(GapLines(&Plan{Scenario: s}), "\n"); lines != c.want {
+			t.Errorf("%s %s: %q", c.link, c.set, lines)
+		}
+	}
+}
+
 // An arm that has another name now is read from outcomes under the name that it had.
 func TestEarlierNamesOfArms(t *testing.T) {
 	parse := func(arm string) *scenario.Scenario {

@@ -328,6 +328,19 @@ func LoadLines(p *Plan, loads []result.Load) (lines []string) {
 	return lines
 }
 
+// GapLines names the arms whose flowlets have long gaps for their network, with the
+// reason.
+func GapLines(p *Plan) (lines []string) {
+	for _, c := range p.Scenario.Cases() {
+		for _, text := range c.LongGaps() {
+			if line := fmt.Sprintf("note: %s: %s", c.Arm, text); !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
 // Runs iterates over the runs of an outcome, with flows and time lines, except those
 // of an earlier outcome, which has neither. It holds as many runs in memory as there
 // are processors.

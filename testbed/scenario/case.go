@@ -5,6 +5,7 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,6 +123,31 @@ func (c *Case) network() *gen.Profile {
 		}
 	}
 	return &p
+}
+
+// longGap is the number of base round trips from which a flowlet's gap is long: one, and the
+// queueing delay, keep packets in order.
+const longGap = 10
+
+// LongGaps returns a sentence for each gap between flowlets that is long for the network,
+// so that flows have few flowlets. From a second on a gap is meant to be endless.
+func (c *Case) LongGaps() []string {
+	if c.profile == nil {
+		return nil
+	}
+	leaf := slices.IndexFunc(c.net.Nodes, func(n topo.Node) bool { return n.Kind == topo.Switch && n.Leaf >= 0 })
+	if leaf < 0 {
+		return nil
+	}
+	rtt := intent.NetworkOf(c.net, leaf, c.profile.Network, intent.Options{}).HostRTT()
+	gaps := c.profile.Gaps()
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(gaps)) {
+		if gap := gaps[name]; gap >= longGap*rtt && gap < vtime.Second {
+			list = append(list, fmt.Sprintf("%s is %v, %.0f base round trips of this network (%v), so flows have few flowlets; set: {%s: …} changes it", name, gap, float64(gap)/float64(rtt), rtt, name))
+		}
+	}
+	return list
 }
 
 // Build generates and compiles the program of the switches. It returns an error if
