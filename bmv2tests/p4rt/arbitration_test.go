@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 )
 
@@ -373,9 +374,11 @@ func TestHostileStreamsDoNotStopThePrimary(t *testing.T) {
 			}
 		})
 	}
-	for messages.Load() < 1000 {
-		time.Sleep(time.Millisecond)
+	if !need.Poll(func() bool { return messages.Load() >= 1000 }) {
+		t.Fatalf("%d messages have come, want 1000", messages.Load())
 	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	var took, packets []time.Duration
 	for i := range writes {
 		begin := time.Now()
@@ -384,7 +387,7 @@ func TestHostileStreamsDoNotStopThePrimary(t *testing.T) {
 		begin = time.Now()
 		x.marks(i%200+1, body(1, 1, 0, 0))
 		packets = append(packets, time.Since(begin))
-		time.Sleep(20 * time.Millisecond)
+		<-tick.C
 	}
 	begin := time.Now()
 	s := x.openAs(bid("late", uint128(1)))
