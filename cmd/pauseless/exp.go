@@ -216,7 +216,7 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 			found, arms = append(found, o), arms+len(list)
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d outcomes, %d stale arms\n", kept, arms)
+	fmt.Fprintf(cmd.OutOrStdout(), "%d stale arms of %d outcomes\n", arms, kept)
 	if unknown > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "%d arms have no hash of their program, so it is not known whether they are stale; `pauseless exp run NAME --keep FOLDER` makes them again\n", unknown)
 	}
