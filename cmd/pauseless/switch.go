@@ -207,9 +207,6 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	if !(c.Share > 0 && c.Share <= 1) { // NaN is no share, either
 		return fmt.Errorf("--control-share %v is not a share of a processor: give a number above 0, up to 1 for no limit", c.Share)
 	}
-	if c.DeviceID < 0 {
-		return fmt.Errorf("--device-id %d: give a number of at least 0", c.DeviceID)
-	}
 	debug.SetMemoryLimit(memory) // near it, the garbage collector runs more often
 	// Go lets a goroutine run for up to 10 ms before another gets its thread. The
 	// kernel wakes a thread that mostly waits at once. With spare threads, packets
