@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/tofino"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 )
@@ -99,27 +97,13 @@ func TestTofinoApply(t *testing.T) {
 // topology file.
 func tofinoServer(t *testing.T) (address, network string) {
 	t.Helper()
-	server, err := bfrttest.New(2, bfrttest.Device)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.PutPanel(bfrttest.Panel()); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := grpc.NewServer()
-	server.Serve(g)
-	go g.Serve(listener)
-	t.Cleanup(g.Stop)
+	_, address = bfrttest.Start(t)
 
 	network = filepath.Join(t.TempDir(), "wedges.yaml")
 	if err := os.WriteFile(network, []byte(tofinoNetwork), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	return listener.Addr().String(), network
+	return address, network
 }
 
 func testTofinoApply(t *testing.T, address, network, dir, profile string) {

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 	"github.com/pauseless/pauseless/controlplane/bfrt"
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrttest"
 	"github.com/pauseless/pauseless/gen"
-	"google.golang.org/grpc"
 )
 
 // refusal is a network, a program and a switch with which `tofino apply` does not work.
@@ -159,21 +157,7 @@ func TestTofinoApplyRefuses(t *testing.T) {
 	for _, r := range refusals {
 		t.Run(r.message, func(t *testing.T) {
 			t.Parallel()
-			server, err := bfrttest.New(2, bfrttest.Device)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := server.PutPanel(bfrttest.Panel()); err != nil {
-				t.Fatal(err)
-			}
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			g := grpc.NewServer()
-			server.Serve(g)
-			go g.Serve(listener)
-			t.Cleanup(g.Stop)
+			server, address := bfrttest.Start(t)
 			network := networkWith(t, r.network)
 			name, more, _ := strings.Cut(r.program, " ")
 			p, err := gen.Builtin(name)
@@ -187,7 +171,7 @@ func TestTofinoApplyRefuses(t *testing.T) {
 			dir := profileForTofino(t, p, built)
 			apply := func(flags ...string) (string, int) {
 				var out bytes.Buffer
-				code := run(append([]string{"tofino", "apply", network, dir, "--addr", "l1=" + listener.Addr().String()}, flags...), nil, &out, &out)
+				code := run(append([]string{"tofino", "apply", network, dir, "--addr", "l1=" + address}, flags...), nil, &out, &out)
 				return out.String(), code
 			}
 			if more == "applied" {
@@ -196,7 +180,7 @@ func TestTofinoApplyRefuses(t *testing.T) {
 				}
 			}
 			if r.server != nil {
-				r.server(t, server, listener.Addr().String())
+				r.server(t, server, address)
 			}
 			text, code := apply(r.flags...)
 			if code == 0 || !pattern(r.message).MatchString(text) || !strings.Contains(text, r.out) || strings.Contains(text, "entries written") {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -41,22 +40,8 @@ func read(t *testing.T, name string) []byte {
 // program in testdata.
 func start(t *testing.T) (*bfrttest.Server, *bfrt.Client, string) {
 	t.Helper()
-	server, err := bfrttest.New(2, bfrttest.Device)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.PutPanel(bfrttest.Panel()); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := grpc.NewServer()
-	server.Serve(g)
-	go g.Serve(listener)
-	t.Cleanup(g.Stop)
-	c, err := bfrt.Dial(t.Context(), listener.Addr().String(), bfrt.Options{ClientID: 1})
+	server, address := bfrttest.Start(t)
+	c, err := bfrt.Dial(t.Context(), address, bfrt.Options{ClientID: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +49,7 @@ func start(t *testing.T) (*bfrttest.Server, *bfrt.Client, string) {
 	if err := c.Load(t.Context(), program(t)); err != nil {
 		t.Fatal(err)
 	}
-	return server, c, listener.Addr().String()
+	return server, c, address
 }
 
 func program(t *testing.T) *bfrt.Program {

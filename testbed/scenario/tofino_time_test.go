@@ -48,18 +48,11 @@ traffic:
 // wrap. An idle time that exceeds a multiple of the clock's period by less than a timer's
 // span is not drawn: an old time is as new then. MODEL=1 runs all programs, more often.
 func TestTofinoDecidesAlikeAtEveryClock(t *testing.T) {
-	draws, profiles := 1, []string{"ar-flow", "clb", "conga", "drill", "letflow", "pcn", "pbfs", "plb", "rlb-conga", "rlb-adaptive-drill"}
+	draws := 1
 	if os.Getenv("MODEL") != "" {
-		draws, profiles = 10, gen.Names()
+		draws = 10
 	}
-	for _, profile := range profiles {
-		p, err := gen.Builtin(profile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gen.Generate(p, "tna"); err != nil {
-			continue
-		}
+	for _, profile := range tofinoProfiles(t) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			idle := []vtime.Time{30 * vtime.Microsecond, 400 * vtime.Microsecond, 80 * vtime.Millisecond, 2 * vtime.Millisecond, 90 * vtime.Millisecond}
@@ -108,20 +101,11 @@ func TestTofinoDecidesAlikeAtEveryClock(t *testing.T) {
 // A burst before writes the cells: the zero of a cell without a packet so far is a time
 // like others, and counts as recent for a timer's span after the clock has wrapped.
 func TestTofinoDecidesAlikeWhereTheClockWraps(t *testing.T) {
-	profiles := []string{"ar-flow", "clb", "conga", "drill", "letflow", "pcn", "pbfs", "plb", "rlb-conga", "rlb-adaptive-drill"}
 	before := []vtime.Time{15 * vtime.Microsecond}
 	if os.Getenv("MODEL") != "" {
-		profiles = gen.Names()
 		before = append(before, 3*vtime.Microsecond, 40*vtime.Microsecond, 450*vtime.Microsecond, 2*vtime.Millisecond)
 	}
-	for _, profile := range profiles {
-		p, err := gen.Builtin(profile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := gen.Generate(p, "tna"); err != nil {
-			continue
-		}
+	for _, profile := range tofinoProfiles(t) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			for _, d := range before {
@@ -138,6 +122,22 @@ func TestTofinoDecidesAlikeWhereTheClockWraps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tofinoProfiles returns profiles with a program for Tofino: of each kind, or all with MODEL=1.
+func tofinoProfiles(t *testing.T) []string {
+	t.Helper()
+	if os.Getenv("MODEL") == "" {
+		return []string{"ar-flow", "clb", "conga", "drill", "letflow", "pcn", "pbfs", "plb", "rlb-conga", "rlb-adaptive-drill"}
+	}
+	return slices.DeleteFunc(gen.Names(), func(name string) bool {
+		p, err := gen.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = gen.Generate(p, "tna")
+		return err != nil
+	})
 }
 
 // runFlows returns the time of each flow, in nanoseconds.
