@@ -96,45 +96,56 @@ func TestTextsUsePlainWords(t *testing.T) {
 	}
 }
 
-// The messages that docs/controller.md shows for failures are printed: each part
-// between numbers and names is in a string of package controlplane.
+// The messages that documents show are printed: each part between numbers and names
+// is in a string of the packages.
 func TestDocumentedErrorsArePrinted(t *testing.T) {
-	page, err := os.ReadFile("../../docs/controller.md")
+	printed(t, "docs/controller.md", "## Failures", 2, 15, "controlplane")
+	printed(t, "docs/reference/messages.md", "## Before a run", 1, 30,
+		"fabric", "testbed/exp", "testbed/live", "testbed/result", "testbed/scenario", "testbed/virtual")
+}
+
+// printed looks for the messages in a column of a page's tables, from a heading on, in
+// the source of packages. It fails if there are fewer than least parts.
+func printed(t *testing.T, name, from string, column, least int, packages ...string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, ok := strings.Cut(string(page), "## Failures")
+	_, table, ok := strings.Cut(string(page), from)
 	if !ok {
-		t.Fatal("docs/controller.md has no section of failures")
+		t.Fatalf("%s has no heading %q", name, from)
 	}
 	var source strings.Builder
-	files, err := filepath.Glob("../../controlplane/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if text, err := os.ReadFile(f); err != nil {
+	for _, p := range packages {
+		files, err := filepath.Glob(filepath.Join(root, p, "*.go"))
+		if err != nil {
 			t.Fatal(err)
-		} else if !strings.HasSuffix(f, "_test.go") {
-			source.Write(text)
+		}
+		for _, f := range files {
+			if text, err := os.ReadFile(f); err != nil {
+				t.Fatal(err)
+			} else if !strings.HasSuffix(f, "_test.go") {
+				source.Write(text)
+			}
 		}
 	}
 	seen := 0
-	for _, row := range regexp.MustCompile(`(?m)^\|[^|]+\|([^|]+)\|[^|]+\|$`).FindAllStringSubmatch(table, -1) {
-		for _, message := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\|([^|]+)\|([^|]+)\|[^|]+\|$`).FindAllStringSubmatch(table, -1) {
+		for _, message := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[column], -1) {
 			for _, part := range regexp.MustCompile(`[;:,] | our\b|digest lists |…|[\w.]*\d[\w:.]*|neighbour|connection refused|error reading from server: EOF`).Split(message[1], -1) {
 				if part = strings.Trim(part, " ;:,"); len(part) < 10 {
 					continue
 				}
 				seen++
 				if !strings.Contains(source.String(), part) {
-					t.Errorf("docs/controller.md shows %q, which package controlplane does not print: %q", message[1], part)
+					t.Errorf("%s shows %q, which %v do not print: %q", name, message[1], packages, part)
 				}
 			}
 		}
 	}
-	if seen < 15 {
-		t.Errorf("only %d parts of messages were compared", seen)
+	if seen < least {
+		t.Errorf("only %d parts of the messages in %s were compared", seen, name)
 	}
 }
 
