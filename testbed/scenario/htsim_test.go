@@ -150,7 +150,7 @@ func TestCollectivesOfHtsimTakeAsLong(t *testing.T) {
 
 // With transport uec, the last flow ends as in htsim_uec (uet-htsim 40ccb05), within 5 %,
 // whether hosts or switches choose the paths: same packets, queues, marks and trimming.
-// docs/validation.md has more such figures.
+// docs/reference/simulators.md has more such figures.
 func TestUECTakesAsLongAsInHtsim(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP with -short: runs 1456 flows of 500 KB")
