@@ -55,13 +55,16 @@ func (e *engine) fetch(groups []*group, i int) {
 	// Frames for hosts are not sent before their switch is run.
 	if i+2 < len(groups) {
 		groups[i+2].nodes[0].eachMailed(e.drain, func(p *pipe) {
-			cache.Lines(unsafe.Pointer(unsafe.SliceData(p.box[e.drain])), 2)
+			cache.Struct(p.box[e.drain].first)
+			cache.Struct(p.box[e.drain].last)
 		})
 	}
 	if i+1 < len(groups) {
 		groups[i+1].nodes[0].eachMailed(e.drain, func(p *pipe) {
-			for _, m := range p.box[e.drain] {
-				cache.Lines(unsafe.Pointer(m.f), 2)
+			for c := p.box[e.drain].first; c != nil; c = c.next {
+				for _, m := range c.messages[:c.n] {
+					cache.Lines(unsafe.Pointer(m.f), 2)
+				}
 			}
 		})
 	}
@@ -87,7 +90,7 @@ func (n *node) fetch(step int) {
 }
 
 // nodeLines is how many lines of a node come before those that few events need.
-const nodeLines = 3
+const nodeLines = 6
 
 // fetchPipes has the processor fetch what arrivals and sending need of pipes.
 func (n *node) fetchPipes() {

@@ -55,7 +55,7 @@ func (f *Fabric) conserve() error {
 		}
 		var came int64
 		for _, p := range n.in {
-			came += int64(p.taken.Frames) - int64(len(p.queue)-p.head)
+			came += int64(p.taken.Frames) - int64(p.left())
 		}
 		if came != int64(n.received) {
 			return fmt.Errorf("BUG: %s received %d frames by %v, but its links brought %d", f.topo.Nodes[i].Name, n.received, f.Now(), came)
@@ -98,11 +98,22 @@ func (n *node) quiet() bool { return n.checked == n.handled }
 
 // boxed counts the frames that the receiver has not taken.
 func (p *pipe) boxed() (c LinkCount) {
-	for _, list := range p.box {
-		for _, m := range list {
-			c.Frames++
-			c.Bytes += uint64(m.f.Len())
+	for _, box := range p.box {
+		for list := box.first; list != nil; list = list.next {
+			c.Frames += uint64(list.n)
+			for _, m := range list.messages[:list.n] {
+				c.Bytes += uint64(m.f.Len())
+			}
 		}
 	}
 	return c
+}
+
+// left counts the frames that the receiver has taken and that have not arrived.
+func (p *pipe) left() int {
+	n := -p.head
+	for c := p.waiting.first; c != nil; c = c.next {
+		n += c.n
+	}
+	return n
 }

@@ -373,3 +373,24 @@ func (r *reserve) level(p *packet.Pool) {
 		top.Take(p, min(n-poolKeep, reservePool-top.Len()))
 	}
 }
+
+// depot has the surplus parcels of nodes.
+type depot struct {
+	mu sync.Mutex
+	parcels
+	any atomic.Bool
+}
+
+// level takes parcels from a node with many, and gives some to one without.
+func (d *depot) level(ps *parcels) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from, to, n := &d.parcels, ps, min(parcelsFill, d.n)
+	if ps.n > 0 {
+		from, to, n = ps, &d.parcels, ps.n-parcelsKeep
+	}
+	for range n {
+		to.put(from.get())
+	}
+	d.any.Store(d.n > 0)
+}

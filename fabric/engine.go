@@ -38,6 +38,7 @@ type node struct {
 	sent   vtime.Time // first arrival of a frame that the node sent in this window
 	next   vtime.Time // first event of the node after this window, apart from sent
 	pool   packet.Pool
+	empty  parcels
 
 	tap      Tap        // nil: none
 	fault    *nodeFault // nil: none
@@ -95,10 +96,18 @@ func (n *node) Send(port int, f *packet.Frame, end vtime.Time) {
 	n.sent = min(n.sent, at)
 	parity := n.eng.fill
 	box := &p.box[parity]
-	if len(*box) == 0 {
+	c := box.last
+	switch {
+	case c == nil:
 		p.to.mail[parity].add(p.port)
+		c = n.empty.get()
+		box.first, box.last = c, c
+	case c.n == len(c.messages):
+		c = n.empty.get()
+		box.last.next, box.last = c, c
 	}
-	*box = append(*box, message{at, f})
+	c.messages[c.n] = message{at, f}
+	c.n++
 }
 
 // mailbag is the set of ports to which frames were sent in a window. Their
@@ -124,12 +133,16 @@ func (m mailbag) empty(do func(port int)) {
 }
 
 // Pools of nodes are filled and drained to between these marks, so that frames
-// return from the receivers of data to the senders.
+// return from the receivers of data to the senders. Parcels are filled and drained to the
+// other marks.
 const (
-	poolLow  = 16
-	poolFill = 64
-	poolKeep = 64
-	poolHigh = 128
+	poolLow     = 16
+	poolFill    = 64
+	poolKeep    = 64
+	poolHigh    = 128
+	parcelsFill = 4
+	parcelsKeep = 16
+	parcelsHigh = 32
 )
 
 // run handles the node's events before time end and returns their number.
@@ -141,6 +154,9 @@ func (n *node) run(end vtime.Time) uint64 {
 	}
 	if l := n.pool.Len(); l < poolLow || l > poolHigh {
 		n.eng.reserve.level(&n.pool)
+	}
+	if n.empty.n > parcelsHigh || n.empty.n == 0 && n.eng.depot.any.Load() {
+		n.eng.depot.level(&n.empty)
 	}
 	before := n.handled
 	for {
@@ -180,25 +196,26 @@ func (n *node) collect(parity uint64) {
 		n.warm += byte(n.in[port].head)
 	}
 	for _, port := range ports {
-		n.warm += byte(n.in[port].box[parity][0].at)
+		n.warm += byte(n.in[port].box[parity].first.n)
 	}
 	for _, port := range ports {
 		p := n.in[port]
-		box := p.box[parity]
-		p.taken.Frames += uint64(len(box))
-		for _, m := range box {
-			p.taken.Bytes += uint64(m.f.Len())
-			if d := m.f.Data; len(d) > 0 {
-				n.warm += d[0] + d[len(d)-1]
-			}
-			if n.host != nil {
-				n.host.FetchFlow(m.f)
+		for c := p.box[parity].first; c != nil; c = c.next {
+			p.taken.Frames += uint64(c.n)
+			for _, m := range c.messages[:c.n] {
+				p.taken.Bytes += uint64(m.f.Len())
+				if d := m.f.Data; len(d) > 0 {
+					n.warm += d[0] + d[len(d)-1]
+				}
+				if n.host != nil {
+					n.host.FetchFlow(m.f)
+				}
 			}
 		}
-		waiting := p.head < len(p.queue)
+		waits := p.waiting.first != nil
 		p.take(parity)
-		if !waiting {
-			n.pushHead(arrival{p.queue[p.head].at, port})
+		if !waits {
+			n.pushHead(arrival{p.first().at, port})
 		}
 	}
 }
@@ -215,10 +232,14 @@ func (n *node) firstEvent() vtime.Time {
 func (n *node) arrive() {
 	i := n.heads[0].port
 	p := n.in[i]
-	f := p.queue[p.head].f
-	p.head++
-	if p.head < len(p.queue) {
-		n.fixHead(arrival{p.queue[p.head].at, i})
+	c := p.waiting.first
+	f := c.messages[p.head].f
+	if p.head++; p.head == c.n {
+		p.waiting.first, p.head = c.next, 0
+		n.empty.put(c)
+	}
+	if p.waiting.first != nil {
+		n.fixHead(arrival{p.first().at, i})
 	} else {
 		n.popHead()
 	}
@@ -299,6 +320,7 @@ type engine struct {
 	fill, drain uint64     // parities of the pipes' boxes that are written and read in it
 	crew        crew
 	reserve     reserve
+	depot       depot
 	events      uint64       // handled by all nodes
 	checked     uint64       // of them, at the last check by conserve
 	locks       []Controlled // the nodes with a control plane

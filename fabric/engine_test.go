@@ -465,3 +465,29 @@ func TestPipeTakesWholeLines(t *testing.T) {
 		t.Errorf("a pipe takes %d bytes, want a multiple of 64: change its last field", size)
 	}
 }
+
+// Parcels return through the depot from nodes that only receive to those that only
+// send, so that a run in which frames go one way takes no more and more memory.
+func TestParcelsReturn(t *testing.T) {
+	var d depot
+	var from, to parcels
+	made := 0
+	for range 1000 {
+		if to.n == 0 && d.any.Load() {
+			d.level(&to)
+		}
+		if to.n == 0 {
+			made++
+		}
+		from.put(to.get())
+		if from.n > parcelsHigh {
+			d.level(&from)
+		}
+	}
+	if made > 2*parcelsHigh {
+		t.Errorf("%d parcels were made to send 1000, of which a node keeps %d", made, parcelsHigh)
+	}
+	if all := from.n + to.n + d.n; all != made {
+		t.Errorf("there are %d parcels of %d", all, made)
+	}
+}

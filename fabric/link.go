@@ -15,12 +15,45 @@ type message struct {
 	f  *packet.Frame
 }
 
+// parcel has frames in flight. A node gets parcels that it has emptied for the frames
+// that it sends, so that they are still in the processor's cache. 256 bytes in total.
+type parcel struct {
+	next     *parcel
+	n        int
+	messages [15]message
+}
+
+// mail is the frames sent on a pipe in a window, in order.
+type mail struct{ first, last *parcel }
+
+// parcels are the empty parcels of a node.
+type parcels struct {
+	free *parcel
+	n    int
+}
+
+// get returns an empty parcel.
+func (ps *parcels) get() *parcel {
+	c := ps.free
+	if c == nil {
+		return &parcel{}
+	}
+	ps.free, c.next, c.n = c.next, nil, 0
+	ps.n--
+	return c
+}
+
+func (ps *parcels) put(c *parcel) {
+	c.next, ps.free = ps.free, c
+	ps.n++
+}
+
 // pipe is one direction of a link. The sending node writes box[w&1] during
-// window w. The receiving node moves it into queue at the start of window w+1.
-// They never access the same box concurrently.
+// window w. The receiving node adds it to the frames that wait at the start of window
+// w+1. They never access the same box concurrently.
 type pipe struct {
 	// Fields of the sender.
-	box   [2][]message
+	box   [2]mail
 	to    *node
 	port  int // of to, from 0
 	delay vtime.Time
@@ -29,14 +62,14 @@ type pipe struct {
 	// lostBytes are the bytes of lost or damaged frames.
 	lostBytes uint64
 	fault     *pipeFault // nil: none
-	_         [64]byte   // different threads use the two sides
+	_         [16]byte   // different threads use the two sides
 
 	// Fields of the receiver.
-	taken LinkCount // all frames and bytes that ever were in queue
-	queue []message
-	head  int
-	pause pauseMeter
-	_     [32]byte // whole lines of the cache in total
+	taken   LinkCount // all frames and bytes that ever waited
+	waiting mail
+	head    int // of the first parcel that waits: frames that have arrived
+	pause   pauseMeter
+	_       [40]byte // whole lines of the cache in total
 }
 
 // LinkCount counts the frames that a node sent on one direction of a link.
@@ -46,21 +79,20 @@ type LinkCount struct {
 	Corrupt       uint64 // frames that arrived with a bad check sequence and were discarded
 }
 
-// take moves the frames sent in the window of the given parity to the queue.
+// take adds the frames sent in the window of the given parity to those that wait.
 func (p *pipe) take(parity uint64) {
-	box := p.box[parity]
-	if p.head == len(p.queue) {
-		// all handled: swap the empty queue and the full box
-		p.box[parity], p.queue, p.head = p.queue[:0], box, 0
-		return
+	b := &p.box[parity]
+	if p.waiting.first == nil {
+		p.waiting.first, p.head = b.first, 0
+	} else {
+		p.waiting.last.next = b.first
 	}
-	if p.head > len(p.queue)/2 {
-		n := copy(p.queue, p.queue[p.head:])
-		p.queue, p.head = p.queue[:n], 0
-	}
-	p.queue = append(p.queue, box...)
-	p.box[parity] = box[:0]
+	p.waiting.last = b.last
+	*b = mail{}
 }
+
+// first returns the first frame that waits.
+func (p *pipe) first() *message { return &p.waiting.first.messages[p.head] }
 
 // pipeFault has the faults of a pipe.
 type pipeFault struct {
