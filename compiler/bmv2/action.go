@@ -98,6 +98,7 @@ func (c *code) stmts(list []ir.Stmt) {
 }
 
 func (c *code) stmt(s ir.Stmt) {
+	c.g.at = s.Where()
 	g := c.g
 	switch s := s.(type) {
 	case *ir.Assign:

@@ -106,13 +106,19 @@ type generator struct {
 	tables, conditionals, calls, profiles, states int               // made so far
 	params                                        []*ir.ActionParam // of the action being written
 	acting                                        *ir.Action        // the action being written
+	at                                            source.Span       // of the statement being written
 
 	entryVars map[*ir.Table]*ir.VarRef // numbers of applied entries, in TNA
 	attached  map[*ir.Object]*ir.Table // of direct registers that no table names
 	alone     map[*ir.Object]bool      // direct registers that are used outside of tables
 }
 
+// fail ends generation with an error, at the statement being written if no other
+// place is known.
 func (g *generator) fail(sp source.Span, format string, args ...any) {
+	if !sp.Start.IsValid() {
+		sp = g.at
+	}
 	g.rep.Errorf(sp.Start, CodeTarget, format, args...)
 	panic(giveUp{})
 }

@@ -171,3 +171,52 @@ func TestEntries(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// What a target does not have is refused at its place in the program.
+func TestRefusedAtItsPlace(t *testing.T) {
+	const program = `#include <core.p4>
+#include <v1model.p4>
+header a_t { bit<8> t; }
+header b_t { bit<16> b; }
+header_union u_t { a_t a; b_t b; }
+struct headers { a_t h; a_t[2] s; u_t[2] u; }
+struct metadata { bit<8> x; }
+parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    state start {
+        p.extract(hdr.h);
+        %s
+        transition accept;
+    }
+}
+control V(inout headers hdr, inout metadata meta) { apply { } }
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    action f() { }
+    table t {
+        key = { (int<8>) hdr.h.t: range @name("k"); }
+        actions = { f; }
+        const entries = {
+            %s: f();
+        }
+    }
+    apply { t.apply(); }
+}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t std) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+`
+	for _, c := range []struct {
+		parse, entry string
+		line         int
+		message      string
+	}{
+		{"hdr.s.next.setValid();", "1 .. 2", 11, "the next element of a stack can only be extracted"},
+		{"hdr.s.next.t = 1;", "1 .. 2", 11, "the next element of a stack can only be extracted"},
+		{"p.extract(hdr.u.next.a); if (hdr.u.last.a.isValid()) { meta.x = 1; }", "1 .. 2", 11, "the last element of a stack of unions can only be read field by field"},
+		{"", "-3 .. 2", 22, "begins below 0 and ends above"},
+	} {
+		r, list := compiler.Compile(compiler.Options{File: "t.p4", Source: fmt.Appendf(nil, program, c.parse, c.entry)})
+		if r.Program != nil || len(list) == 0 || int(list[0].Pos.Line) != c.line || !strings.Contains(list[0].Msg, c.message) {
+			t.Errorf("%s %s: %v, want %q at line %d", c.parse, c.entry, list, c.message, c.line)
+		}
+	}
+}

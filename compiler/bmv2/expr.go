@@ -7,7 +7,6 @@ import (
 	"math/big"
 
 	"github.com/pauseless/pauseless/compiler/ir"
-	"github.com/pauseless/pauseless/compiler/source"
 	"github.com/pauseless/pauseless/compiler/syntax"
 	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -74,7 +73,10 @@ func (g *generator) header(h ir.HeaderRef) *bmv2json.Value {
 		s := bmv2json.Named(bmv2json.TypeHeaderStack, h.Stack.Name)
 		return bmv2json.Expr("dereference_header_stack", s, bmv2json.Expr("last_stack_index", nil, s))
 	}
-	g.fail(source.Span{}, "the next element of a stack can only be extracted")
+	if last, ok := h.(*ir.UnionStackLast); ok {
+		g.fail(g.at, "the last element of a stack of unions can only be read field by field: %s.last.%s as a whole is not supported on this target", last.Stack.Name, last.Stack.Type.Members[last.Member].Name)
+	}
+	g.fail(g.at, "the next element of a stack can only be extracted on this target")
 	return nil
 }
 

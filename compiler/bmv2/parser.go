@@ -62,6 +62,7 @@ func (g *generator) state(s *ir.State) *bmv2json.ParseState {
 	out := &bmv2json.ParseState{Name: s.Name, ID: g.states, Ops: []*bmv2json.ParserOp{}, Key: []*bmv2json.Value{}}
 	g.states++
 	for _, st := range s.Body {
+		g.at = st.Where()
 		out.Ops = append(out.Ops, g.parserOps(st)...)
 	}
 	if s.Select == nil {
@@ -75,6 +76,7 @@ func (g *generator) state(s *ir.State) *bmv2json.ParseState {
 		return out
 	}
 	var widths []int
+	g.at = s.Select.Span
 	for _, k := range s.Select.Keys {
 		v := g.selectKey(k, out)
 		out.Key = append(out.Key, v)
@@ -176,7 +178,7 @@ func (g *generator) selectCase(s *ir.State, c *ir.SelectCase, widths []int, out 
 		out.Transitions = append(out.Transitions, &bmv2json.Transition{Type: "parse_vset", Value: c.ValueSet.Name, Next: next})
 		return
 	}
-	for _, keys := range g.expandRanges(s, c, widths) {
+	for _, keys := range g.expandRanges(s, c) {
 		value, mask := new(big.Int), new(big.Int)
 		exact, any := true, true
 		digits := 0
@@ -210,12 +212,12 @@ func (g *generator) selectCase(s *ir.State, c *ir.SelectCase, widths []int, out 
 }
 
 // expandRanges returns the key sets of a case after replacing ranges by masks.
-func (g *generator) expandRanges(s *ir.State, c *ir.SelectCase, widths []int) [][]ir.KeySet {
+func (g *generator) expandRanges(s *ir.State, c *ir.SelectCase) [][]ir.KeySet {
 	lists := [][]ir.KeySet{nil}
 	for i, k := range c.Keys {
 		alternatives := []ir.KeySet{k}
 		if k.High != nil {
-			alternatives = masksOf(k.Value, k.High, widths[i])
+			alternatives = masksOf(k, s.Select.Keys[i].Type())
 		}
 		var next [][]ir.KeySet
 		for _, l := range lists {
@@ -231,8 +233,39 @@ func (g *generator) expandRanges(s *ir.State, c *ir.SelectCase, widths []int) []
 	return lists
 }
 
-// masksOf returns masks that together match the range from lo to hi.
-func masksOf(lo, hi *big.Int, width int) []ir.KeySet {
+// masksOf returns masks that together match a range of a key of the given type.
+func masksOf(k ir.KeySet, t ir.Type) []ir.KeySet {
+	switch {
+	case emptyRange(k, t):
+		return nil
+	case wrapsAround(k, t):
+		return append(blocks(k.Value, types.Mask(t.Width), t.Width), blocks(new(big.Int), k.High, t.Width)...)
+	}
+	return blocks(k.Value, k.High, t.Width)
+}
+
+// emptyRange reports whether a range of a key of the given type has no element.
+// The ends are the bits of the numbers.
+func emptyRange(k ir.KeySet, t ir.Type) bool {
+	lo, hi := negative(k.Value, t), negative(k.High, t)
+	if lo == hi {
+		return k.High.Cmp(k.Value) < 0
+	}
+	return hi
+}
+
+// wrapsAround reports whether a range begins with a negative number and ends with
+// another: its bits are not those of a range of unsigned numbers.
+func wrapsAround(k ir.KeySet, t ir.Type) bool {
+	return negative(k.Value, t) && !negative(k.High, t)
+}
+
+func negative(bits *big.Int, t ir.Type) bool {
+	return t.Kind == ir.Signed && bits.Bit(t.Width-1) == 1
+}
+
+// blocks returns masks that together match the unsigned numbers from lo to hi.
+func blocks(lo, hi *big.Int, width int) []ir.KeySet {
 	var list []ir.KeySet
 	all := types.Mask(width)
 	one := big.NewInt(1)

@@ -4,7 +4,6 @@ package bmv2
 
 import (
 	"math/big"
-	"slices"
 
 	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
@@ -56,7 +55,7 @@ func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 	}
 	largest := maxPriority(t)
 	for i, e := range t.Entries {
-		if !matchesNothing(e) {
+		if !matchesNothing(t, e) {
 			out.Entries = append(out.Entries, g.entry(t, e, i, largest))
 		}
 	}
@@ -64,8 +63,13 @@ func (g *generator) table(p *bmv2json.Pipeline, n *tableNode) *bmv2json.Table {
 }
 
 // matchesNothing reports whether an entry has an empty range.
-func matchesNothing(e *ir.Entry) bool {
-	return slices.ContainsFunc(e.Keys, func(k ir.KeySet) bool { return k.High != nil && k.High.Cmp(k.Value) < 0 })
+func matchesNothing(t *ir.Table, e *ir.Entry) bool {
+	for i, k := range e.Keys {
+		if k.High != nil && emptyRange(k, t.Keys[i].X.Type()) {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *generator) isNoAction(c *ir.ActionCall) bool { return c.Action.Name == "NoAction" }
@@ -288,6 +292,9 @@ func (g *generator) match(k *ir.Key, ks ir.KeySet, e *ir.Entry) *bmv2json.Match 
 		case ks.Any:
 			m.Start, m.End = hex(new(big.Int), width), hex(all, width)
 		case ks.High != nil:
+			if wrapsAround(ks, k.X.Type()) {
+				g.fail(syntax.Span(e.Decl), "the range of key %s begins below 0 and ends above: targets compare keys as unsigned numbers, so it needs an entry for each part", k.Name)
+			}
 			m.Start, m.End = value(), hex(ks.High, width)
 		case ks.Mask != nil:
 			g.fail(syntax.Span(e.Decl), "the range key %s needs a value or a range", k.Name)

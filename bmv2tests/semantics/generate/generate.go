@@ -604,7 +604,12 @@ func (g *gen) parser() {
 			g.p("transition select(%s, %s) {\n(%s, %s): %s;\n(%d &&& %d, _): %s;\n(%d .. %d, true): %s;\ndefault: %s;\n}\n}\n", g.expr(t, 2), g.expr(boolean, 2),
 				g.literal(t), g.literal(boolean), next, g.n(4), g.n(4), skip, g.n(3), 3+g.n(3), next, next)
 		case 1:
-			g.p("transition select(p.lookahead<bit<8>>()) {\n%d &&& %d: %s;\n%d .. %d: %s;\n_: %s;\n}\n}\n", g.n(4), g.n(8), next, g.n(3), 3+g.n(99), next, next)
+			value, mask, lo, hi := g.n(4), g.n(8), g.n(3), 3+g.n(99)
+			key := "bit<8>"
+			if value == 3 { // some of these keys are signed
+				key, lo, hi = "int<8>", -hi, lo
+			}
+			g.p("transition select(p.lookahead<%s>()) {\n%d &&& %d: %s;\n%d .. %d: %s;\n_: %s;\n}\n}\n", key, value, mask, next, lo, hi, next, next)
 		default:
 			g.p("transition %s;\n}\n", next)
 		}
