@@ -3,6 +3,7 @@
 package gen
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,6 +148,11 @@ func Parse(name string, data []byte) (*Profile, error) {
 
 func (p *Profile) checked(f *yamlfile.File) (*Profile, error) {
 	p.check(f.Errorf)
+	if f.Err() == nil {
+		for _, key := range p.Unused() {
+			f.Errorf("set."+key, "%s has no effect: the program has no parameter of this name", key)
+		}
+	}
 	for _, bad := range p.outOfOrder(p.Network) {
 		f.Errorf("set."+bad.key, "%s", bad.text)
 	}
@@ -259,6 +265,9 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 			continue
 		}
 		r, err := vtime.ParseRate(rate)
+		if err == nil && r == 0 {
+			err = errors.New("no link has a rate of zero")
+		}
 		if err != nil {
 			errorf("set."+key, "%s: %v", key, err)
 			continue
@@ -268,6 +277,29 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 		}
 		p.byRate[name][r.String()] = v
 	}
+}
+
+// Unused returns the keys of Set whose parameters the program has on no target.
+func (p *Profile) Unused() []string {
+	if len(p.Set) == 0 {
+		return nil
+	}
+	has := make(map[string]bool)
+	for _, target := range Targets {
+		all := p.closure(target)
+		for _, b := range all.blocks {
+			for _, d := range b.Parameters {
+				has[b.Name+"."+d.Name] = has[b.Name+"."+d.Name] || d.With == "" || all.needs[d.With]
+			}
+		}
+	}
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(p.Set)) {
+		if name, _, _ := strings.Cut(key, "@"); !has[name] {
+			list = append(list, key)
+		}
+	}
+	return list
 }
 
 // CheckOn returns an error if a parameter of the profile is invalid on a

@@ -222,7 +222,7 @@ type Units struct {
 // others, of which empty ones are not known. It returns an error if they differ, or if
 // no switch has the program's.
 func (u Units) For(program Units) (Units, error) {
-	if err := program.check(); err != nil {
+	if err := program.Check(); err != nil {
 		return u, fmt.Errorf("the program is written for a %w", err)
 	}
 	out := Units{cmp.Or(u.Time, program.Time, "us"), cmp.Or(u.Depth, program.Depth, "packets"), u.Slower}
@@ -234,8 +234,8 @@ func (u Units) For(program Units) (Units, error) {
 	return out, nil
 }
 
-// check returns an error if a unit is not empty and not one that a switch has.
-func (u Units) check() error {
+// Check returns an error if a unit is not empty and not one that a switch has.
+func (u Units) Check() error {
 	switch u.Time {
 	case "", "us", "ns":
 	default:
@@ -282,7 +282,7 @@ func (c *Config) check() error {
 		}
 		seen[p.Number] = true
 	}
-	if err := c.Units.check(); err != nil {
+	if err := c.Units.Check(); err != nil {
 		return fmt.Errorf("switch %s: %w", c.Name, err)
 	}
 	if c.PFC.Lossless != 0 {

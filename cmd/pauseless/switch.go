@@ -217,11 +217,11 @@ func runSwitch(cmd *cobra.Command, c *switchFile, log *slog.Logger, counters boo
 	}
 	cfg, specs, err := c.config()
 	if err != nil {
-		return err
+		return c.located(err)
 	}
 	sw, err := softswitch.New(cfg)
 	if err != nil {
-		return err
+		return c.located(err)
 	}
 	links, err := port.Open(specs)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // switchFile is the YAML file that describes a switch. Flags override it.
 type switchFile struct {
 	Name     string       `yaml:"name"`
-	DeviceID int          `yaml:"device_id" limits:"0.."`
+	DeviceID int          `yaml:"device_id" limits:"1.."`
 	Program  string       `yaml:"program"`
 	P4Info   string       `yaml:"p4info"`
 	Entries  string       `yaml:"entries"`
@@ -32,12 +32,12 @@ type switchFile struct {
 	HTTP     string       `yaml:"http"`
 	TLS      switchTLS    `yaml:"tls"`
 	Ports    []switchPort `yaml:"ports"`
-	CPUPort  int          `yaml:"cpu_port"`
-	DropPort int          `yaml:"drop_port"`
+	CPUPort  int          `yaml:"cpu_port" limits:"1..65535"`
+	DropPort int          `yaml:"drop_port" limits:"1..65535"`
 	Seed     int          `yaml:"seed"`
-	Passes   int          `yaml:"max_passes" limits:"0..65535"`
+	Passes   int          `yaml:"max_passes" limits:"1..65535"`
 	Memory   vtime.Size   `yaml:"memory"`
-	Share    float64      `yaml:"control_share"`
+	Share    float64      `yaml:"control_share" limits:"0..1"`
 	Buffer   struct {
 		Size         vtime.Size `yaml:"size"`
 		QueueBytes   vtime.Size `yaml:"queue_bytes"`
@@ -51,6 +51,16 @@ type switchFile struct {
 	// Translations maps the controller's values of translated types to numbers.
 	// Its keys are the types' URIs.
 	Translations map[string]map[string]uint64 `yaml:"translations"`
+
+	file string // its name; "" if flags alone describe the switch
+}
+
+// located returns an error about the whole configuration, with the name of its file.
+func (c *switchFile) located(err error) error {
+	if c.file == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", c.file, err)
 }
 
 type switchTLS struct {
@@ -60,7 +70,7 @@ type switchTLS struct {
 }
 
 type switchPort struct {
-	Number   int              `yaml:"number"`
+	Number   int              `yaml:"number" limits:"0..65535"`
 	Link     string           `yaml:"link"`
 	Rate     vtime.Rate       `yaml:"rate"`
 	Internal bool             `yaml:"internal"`
@@ -69,6 +79,11 @@ type switchPort struct {
 	Weights  []int            `yaml:"weights"`
 	PFC      switchThresholds `yaml:"pfc"`
 	Watchdog switchWatchdog   `yaml:"watchdog"`
+}
+
+// spec returns the port's link.
+func (p *switchPort) spec() (port.Spec, error) {
+	return port.ParseSpec(strconv.Itoa(p.Number) + "@" + p.Link)
 }
 
 type switchWatchdog struct {
@@ -105,21 +120,21 @@ func (t switchThresholds) thresholds() softswitch.Thresholds {
 type switchPFC struct {
 	Lossless   []int            `yaml:"lossless"`
 	Thresholds switchThresholds `yaml:"thresholds"`
-	Quanta     int              `yaml:"quanta" limits:"0..65535"`
+	Quanta     int              `yaml:"quanta" limits:"1..65535"`
 	Copy       bool             `yaml:"copy_to_pipeline"`
 	Classify   []dscpClass      `yaml:"classify"`
 	Watchdog   switchWatchdog   `yaml:"watchdog"`
 }
 
 type dscpClass struct {
-	DSCP  int `yaml:"dscp"`
-	Class int `yaml:"class"`
+	DSCP  int `yaml:"dscp" limits:"0..63"`
+	Class int `yaml:"class" limits:"0..7"`
 }
 
 // readSwitchFile reads a configuration and checks the values that package
 // softswitch does not check with a line number.
 func readSwitchFile(name string) (*switchFile, error) {
-	c := &switchFile{}
+	c := &switchFile{file: name}
 	f, err := yamlfile.Read(name, c)
 	if err != nil {
 		return nil, err
@@ -139,18 +154,61 @@ func readSwitchFile(name string) (*switchFile, error) {
 	classes("pfc.lossless", c.PFC.Lossless)
 	watchdog := func(key string, w *switchWatchdog) {
 		classes(key+".classes", w.Classes)
+		for i, class := range w.Classes {
+			if !slices.Contains(c.PFC.Lossless, class) {
+				f.Errorf(fmt.Sprintf("%s.classes.%d", key, i), "the watchdog's classes have class %d, which is not lossless; pfc.lossless has %v", class, c.PFC.Lossless)
+			}
+		}
 		if w.Action != "" && !slices.Contains(topo.Actions, w.Action) {
 			f.Errorf(key+".action", "no action is called %q%s; there are %s", w.Action, diag.DidYouMean(w.Action, topo.Actions), strings.Join(topo.Actions, ", "))
 		}
 	}
 	watchdog("pfc.watchdog", &c.PFC.Watchdog)
 	for i := range c.Ports {
-		watchdog(fmt.Sprintf("ports.%d.watchdog", i), &c.Ports[i].Watchdog)
-	}
-	for i, m := range c.PFC.Classify {
-		if m.DSCP < 0 || m.DSCP > 63 || m.Class < 0 || m.Class >= packet.Classes {
-			f.Errorf(fmt.Sprintf("pfc.classify.%d", i), "DSCP %d to class %d: expected 0 to 63 and 0 to %d", m.DSCP, m.Class, packet.Classes-1)
+		p := &c.Ports[i]
+		watchdog(fmt.Sprintf("ports.%d.watchdog", i), &p.Watchdog)
+		if j := slices.IndexFunc(c.Ports[:i], func(q switchPort) bool { return q.Number == p.Number }); j >= 0 {
+			f.Errorf(fmt.Sprintf("ports.%d.number", i), "number %d is that of the port in line %d, too", p.Number, f.Pos(fmt.Sprintf("ports.%d", j)).Line)
 		}
+		if p.Internal {
+			if p.Link != "" {
+				f.Errorf(fmt.Sprintf("ports.%d.link", i), "an internal port has no link")
+			}
+		} else if p.Link == "" {
+			f.Errorf(fmt.Sprintf("ports.%d.link", i), "port %d has no link: give link, as in \"if:veth0\", or internal: true", p.Number)
+		} else if _, err := p.spec(); err != nil {
+			f.Errorf(fmt.Sprintf("ports.%d.link", i), "link: %v", err)
+		}
+	}
+	thresholds := func(key string, t, all switchThresholds) {
+		xoff, xon := cmp.Or(t.XOFF, all.XOFF), cmp.Or(t.XON, all.XON)
+		if xoff != 0 && xon > xoff {
+			f.Errorf(key+".xon", "xon is %v: sending cannot resume above the %v of xoff, at which it is paused", xon, xoff)
+		}
+	}
+	thresholds("pfc.thresholds", c.PFC.Thresholds, switchThresholds{})
+	for i, p := range c.Ports {
+		thresholds(fmt.Sprintf("ports.%d.pfc", i), p.PFC, c.PFC.Thresholds)
+		if t := p.PFC; len(c.PFC.Lossless) > 0 && !p.Internal && cmp.Or(t.XOFF, c.PFC.Thresholds.XOFF) == 0 && cmp.Or(t.Alpha, c.PFC.Thresholds.Alpha) == 0 {
+			f.Errorf("pfc.thresholds", "port %d has lossless classes and no thresholds: give xoff or alpha", p.Number)
+		}
+	}
+	units := softswitch.Units{Time: c.Units.Time}
+	if err := units.Check(); err != nil {
+		f.Errorf("units.time", "%v", err)
+	}
+	units = softswitch.Units{Depth: c.Units.Depth}
+	if err := units.Check(); err != nil {
+		f.Errorf("units.depth", "%v", err)
+	}
+	if f.Has("memory") && c.Memory < leastMemory*vtime.Byte {
+		f.Errorf("memory", "memory is %v, less than the %v that a switch needs", c.Memory, leastMemory*vtime.Byte)
+	}
+	if f.Has("control_share") && c.Share == 0 {
+		f.Errorf("control_share", "control_share is 0: calls of controllers need a share of a processor, above 0 and up to 1 for no limit")
+	}
+	if f.Has("buffer.size") && c.Buffer.Size == 0 {
+		f.Errorf("buffer.size", "size is 0: a buffer needs bytes; without this key it has a sixteenth of memory")
 	}
 	return c, f.Err()
 }
@@ -180,7 +238,7 @@ func (c *switchFile) config() (softswitch.Config, []port.Spec, error) {
 		if p.Internal {
 			continue
 		}
-		s, err := port.ParseSpec(strconv.Itoa(p.Number) + "@" + p.Link)
+		s, err := p.spec()
 		if err != nil {
 			return cfg, nil, err
 		}

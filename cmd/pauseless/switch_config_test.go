@@ -3,12 +3,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/internal/yamlfile/yamltest"
 	"github.com/pauseless/pauseless/softswitch"
 )
 
@@ -76,7 +80,7 @@ pfc: {lossless: [3, 4], thresholds: {xoff: 50KB}WATCHDOG}
 	for text, want := range map[string]string{
 		", watchdog: {action: dorp}":   `no action is called "dorp" (did you mean "drop"?)`,
 		", watchdog: {classes: [8]}":   "class 8, expected 0 to 7",
-		", watchdog: {classes: [1]}":   "only 00011000 are lossless",
+		", watchdog: {classes: [1]}":   "class 1, which is not lossless",
 		", watchdog: {detection: -1s}": "write a number and one of s",
 	} {
 		cfg, err := read(strings.NewReplacer(" PORT", "", "WATCHDOG", text).Replace(head))
@@ -86,5 +90,64 @@ pfc: {lossless: [3, 4], thresholds: {xoff: 50KB}WATCHDOG}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// Each key of a switch's file with each of the values of package yamltest is refused at
+// its place, with its name, or means something: the switch is another one.
+func TestHostileKeysOfSwitchFiles(t *testing.T) {
+	const base = `
+ports:
+- number: 1
+  link: "mem:a"
+  rate: 1Gbps
+- number: 2
+  link: "mem:b"
+buffer:
+  size: 2MB
+pfc:
+  lossless: [3, 4]
+  thresholds:
+    xoff: 50KB
+`
+	name := filepath.Join(t.TempDir(), "s.yaml")
+	read := func(text []byte) (string, error) {
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := readSwitchFile(name)
+		if err != nil {
+			return "", err
+		}
+		cfg, specs, err := c.config()
+		if err != nil {
+			return "", err
+		}
+		if _, err := softswitch.New(cfg); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%+v %+v %+v", *c, cfg, specs), nil
+	}
+	plain, err := read([]byte(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := regexp.MustCompile(`^(0(us|KB|Gbps)?|""|\[\]|\{\})$`)
+	err = yamltest.Hostile(base, &switchFile{}, func(c yamltest.Text) {
+		was, err := read(c.YAML)
+		key := c.Key.Path[len(c.Key.Path)-1]
+		switch {
+		case err == nil && was == plain && !zero.MatchString(c.Value):
+			t.Errorf("%v: %s is taken and does nothing", c.Key, c.Value)
+		case err == nil:
+			if c.Key.Type.Kind() != reflect.String {
+				t.Logf("%v takes %s", c.Key, c.Value)
+			}
+		case !strings.Contains(err.Error(), name+":") || !strings.Contains(err.Error(), key) && key != "0" && key != "x":
+			t.Errorf("%v: %s: %v, want file and key", c.Key, c.Value, err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

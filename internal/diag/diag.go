@@ -147,11 +147,13 @@ func (l *List) Sort() {
 	})
 }
 
-// Err returns the sorted list as an error, or nil if none of it is an error.
+// Err returns the sorted list as an error, or nil if none of it is an error. The list
+// stays as it is.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
 	}
+	l = slices.Clone(l) // Sort clears the places of duplicates
 	l.Sort()
 	return l
 }

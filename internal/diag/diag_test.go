@@ -24,6 +24,21 @@ b.p4:1:1: second file [x]`
 	}
 }
 
+// A list is asked for its error more than once, also with repeats.
+func TestErrLeavesTheListAsItIs(t *testing.T) {
+	a := "a"
+	var l List
+	for range 3 {
+		l.Errorf(MakePos(&a, 2, 1), "x", "twice")
+		l.Errorf(MakePos(&a, 1, 1), "x", "first")
+	}
+	for range 2 {
+		if got, want := l.Err().Error(), "a:1:1: first [x]\na:2:1: twice [x]"; got != want || len(l) != 6 {
+			t.Errorf("%d diagnostics, error %q, want 6 and %q", len(l), got, want)
+		}
+	}
+}
+
 func TestWarningsAloneAreNoError(t *testing.T) {
 	var l List
 	l.Warnf(FilePos("a.p4"), "unused", "x")

@@ -241,6 +241,8 @@ func (b *Builder) change(c *Change) string {
 		return fmt.Sprintf("share is %g, must be from 0 to 1", c.Share)
 	case c.BySeed && c.Share == 0:
 		return "by_seed is for a share of the links: give share"
+	case c.Seed != 0 && c.Share == 0:
+		return "seed is for the draw of a share of the links: give share"
 	case c.Loss < 0 || c.Loss > 1:
 		return fmt.Sprintf("loss is %g, must be from 0 to 1", c.Loss)
 	case c.Rate < 0 || c.Delay < 0:

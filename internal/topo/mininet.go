@@ -380,7 +380,7 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 			r.latency(at, text, m, "")
 		case "loss":
 			percent, err := strconv.ParseFloat(text, 64)
-			if err != nil || percent < 0 || percent > 100 {
+			if err != nil || !(percent >= 0 && percent <= 100) { // nor is NaN
 				r.errorf(at, "loss is %q, must be from 0 to 100 (percent)", text)
 			}
 			m.loss = percent / 100
@@ -403,8 +403,8 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 // bandwidth reads Mbit/s.
 func (r *mininetReader) bandwidth(at, text string, m *mininetLink) {
 	mbps, err := strconv.ParseFloat(text, 64)
-	if err != nil || mbps <= 0 || mbps > 1e6 {
-		r.errorf(at, "bandwidth is %q, must be above 0 (Mbit/s)", text)
+	if err != nil || !(mbps > 0 && mbps <= 1e6) { // nor is NaN
+		r.errorf(at, "bandwidth is %q, must be above 0, up to 1e6 (Mbit/s)", text)
 		return
 	}
 	m.rate = vtime.Rate(mbps * float64(vtime.Mbps))

@@ -89,7 +89,7 @@ func (p *Plan) tasks(self, file, text string) (left []string, err error) {
 		}
 		start, err1 := strconv.ParseFloat(w[1], 64)
 		duration, err2 := strconv.ParseFloat(w[2], 64)
-		if err := cmp.Or(err1, err2); err != nil || !(start >= 0 && start <= longestTask && duration <= longestTask) {
+		if err := cmp.Or(err1, err2); err != nil || !(start >= 0 && start <= longestTask && duration >= 0 && duration <= longestTask) {
 			return fail("start %s and duration %s must be numbers of seconds, at most %v", w[1], w[2], longestTask)
 		}
 		h := slices.IndexFunc(p.Hosts, func(h Host) bool { return h.Name == w[0] })

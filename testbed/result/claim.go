@@ -4,6 +4,7 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -51,7 +52,7 @@ func (c *Claim) Relation() (key, metric string) {
 // Number returns Than as a number, and whether it is one.
 func (c *Claim) Number() (float64, bool) {
 	x, err := strconv.ParseFloat(c.Than, 64)
-	return x, err == nil
+	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
 const defaultWithin = 0.1
@@ -84,7 +85,7 @@ type Share float64
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Share) UnmarshalText(text []byte) error {
 	x, err := percent(string(text))
-	if err != nil || x <= 0 || x > 10 {
+	if err != nil || !(x > 0 && x <= 10) { // nor is NaN
 		return fmt.Errorf("share %q: write a percentage above zero, as in \"5 %%\"", text)
 	}
 	*s = Share(x)
@@ -93,6 +94,9 @@ func (s *Share) UnmarshalText(text []byte) error {
 
 // MarshalText implements encoding.TextMarshaler.
 func (s Share) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%g %%", 100*float64(s)), nil }
+
+// mostChange is a change above any that a paper states, as a share.
+const mostChange = 1e6
 
 // Effect is a change that a paper states: "-72 %" or "x 0.28".
 type Effect struct {
@@ -122,7 +126,7 @@ func (e *Effect) UnmarshalText(text []byte) error {
 		x, err = strconv.ParseFloat(strings.TrimSpace(factor), 64)
 		x--
 	}
-	if err != nil || x < -1 {
+	if err != nil || !(x >= -1 && x <= mostChange) { // nor is NaN
 		return fmt.Errorf("effect %q: write a change, as in \"-72 %%\", or a factor, as in \"x 0.28\"", s)
 	}
 	*e = Effect{x, true}

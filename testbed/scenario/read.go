@@ -86,7 +86,9 @@ func parseWith(name string, data []byte, dir, scale string, open workload.Open) 
 		return nil, err
 	}
 	r.cases(arms, points)
-	r.claims(arms)
+	if len(r.list) == 0 { // arms that could not be read would be missed
+		r.claims(arms)
+	}
 	if r.note(f); len(r.list) > 0 {
 		return nil, r.list.Err()
 	}
@@ -368,6 +370,7 @@ func (r *reader) seeds() {
 // cases makes the cases of all arms and points.
 func (r *reader) cases(arms []arm, grid []point) {
 	networks := make(map[string]*topo.Topology)
+	used := make(map[string]bool) // keys of set that some arm's program has
 	for i, a := range arms {
 		for _, p := range grid {
 			f := r.f.Without(frame...)
@@ -399,11 +402,27 @@ func (r *reader) cases(arms []arm, grid []point) {
 			if a.target != "" || a.over.Given() && a.over.Has("target") {
 				c.Label += "@" + c.target
 			}
+			for key := range c.Set {
+				path := "set." + key
+				if a.over.Given() && a.over.Has(path) {
+					path = blame + "." + path
+				}
+				used[path] = used[path] || c.profile != nil && !slices.Contains(c.profile.Unused(), key)
+			}
 			c.Arm, c.Point, c.scenario = cmp.Or(a.name, c.Label), p.names, r.s.Name
 			if slices.ContainsFunc(r.s.cases, func(o *Case) bool { return o.Arm == c.Arm && slices.Equal(o.Point, c.Point) }) {
 				r.f.Errorf(blame, "two arms are called %q; give one of them another name", c.Arm)
 			}
 			r.s.cases = append(r.s.cases, c)
+		}
+	}
+	if len(r.list) > 0 {
+		return // arms that could not be read may have the parameters
+	}
+	for _, path := range slices.Sorted(maps.Keys(used)) {
+		if !used[path] {
+			_, key, _ := strings.Cut(path, "set.")
+			r.f.Errorf(path, "%s has no effect: no program of these arms has a parameter of this name", key)
 		}
 	}
 }
@@ -524,7 +543,7 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	}
 	name := c.Profile
 	if name == "" {
-		f.Errorf("", "an arm has no profile; `pauseless gen --list` shows the built-in ones")
+		f.Errorf("profile", "an arm has no profile; `pauseless gen --list` shows the built-in ones")
 		return
 	}
 	if !slices.Contains(gen.Names(), name) {
