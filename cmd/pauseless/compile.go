@@ -108,6 +108,9 @@ func compileProgram(cmd *cobra.Command, file string, f *compileFlags) error {
 	if !ok {
 		return usageErrorf(cmd, "--print is tokens, ast, types, ir, plain, ops or native, not %q", f.print)
 	}
+	if ext := filepath.Ext(file); ext == ".yaml" || ext == ".yml" || ext == ".json" {
+		return usageErrorf(cmd, "%s is not a P4 program: `pauseless gen --profile` writes the program of a profile, `pauseless fabric run` reads scenarios", file)
+	}
 	r, list := compiler.Compile(compiler.Options{File: file, Include: f.include, Defines: f.defines, Stop: stop})
 	if err := reportDiagnostics(cmd, f, file, list, r.Set.Source); err != nil {
 		return err

@@ -71,7 +71,7 @@ func (d *deployment) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&d.profile, "profile", "", "`NAME`: built-in profile, or its file")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	d.own.flags(cmd)
-	cmd.Flags().BoolVar(&d.trace, "trace", false, "switches write what happens to each packet to SWITCH.trace, beside their logs or the script; they are slower then")
+	cmd.Flags().BoolVar(&d.trace, "trace", false, "switches write what happens to each packet to SWITCH.trace, next to their logs or the script; they are slower then")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if down, err := cmd.Flags().GetBool("down"); err == nil && down {
 			up, _ := netns.List()

@@ -121,7 +121,7 @@ func readDeployed(name string) (*deployed, error) {
 	}
 	if !slices.Contains(up, name) {
 		if len(up) == 0 {
-			return nil, fmt.Errorf("no network is up, so not %s either; `pauseless deploy netns` builds one", name)
+			return nil, fmt.Errorf("network %s is not up, nor is another; `pauseless deploy netns` builds a network", name)
 		}
 		return nil, fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
 	}

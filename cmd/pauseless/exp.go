@@ -678,6 +678,10 @@ func newExpShowCmd() *cobra.Command {
 		for _, p := range plans {
 			if from != "" {
 				o, err := result.ReadKept(from, (&result.Outcome{Experiment: p.Scenario.Name, Scale: f.scale}).File())
+				var missing *fs.PathError
+				if errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("--from: there is no %s; name a folder that `exp run --keep` wrote, or an archive of `exp archive`", missing.Path)
+				}
 				if err != nil {
 					return fmt.Errorf("--from: %w", err)
 				}

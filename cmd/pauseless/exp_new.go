@@ -29,7 +29,7 @@ func newExpNewCmd() *cobra.Command {
 		Long: `Write the file of a new experiment: a working example, with comments, that compares
 two load balancers at two loads. Change what you like, and run it with exp run.`,
 		Example: "  pauseless exp new mine.yaml\n  pauseless exp run mine.yaml",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the name of the file to write, as mine.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := args[0]
 			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))

@@ -238,6 +238,8 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 		switch kind := hpcc.KindOf(args[0]); {
 		case errors.Is(err, fs.ErrNotExist):
 			err = fmt.Errorf("no file %s: `fabric run` takes a scenario in YAML (`pauseless exp list` lists built-in experiments, which `pauseless exp run NAME` runs), or --topology and --flows", args[0])
+		case err != nil && strings.HasSuffix(args[0], ".csv"):
+			err = usageErrorf(cmd, "%s is not a scenario: name a file of flows in one, as in traffic: [{trace: {file: %[1]s}}]", args[0])
 		case err != nil && kind != "":
 			err = usageErrorf(cmd, "%s is not a scenario, but looks like HPCC's or ConWeave's %s: give it as --%s", args[0], map[string]string{"config": "configuration", "topology": "topology", "flows": "flow file"}[kind], kind)
 		}

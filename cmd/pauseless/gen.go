@@ -77,7 +77,7 @@ Every command finds the schemes below DIR with --schemes DIR, or with
 PAUSELESS_SCHEMES=DIR in the environment. docs/own-scheme.md is the tutorial.`,
 		Example: `  pauseless gen new nearest -o schemes
   pauseless --schemes schemes gen --profile nearest -o out`,
-		Args:        cobra.ExactArgs(1),
+		Args:        oneArg("the name of a scheme"),
 		Annotations: map[string]string{withoutSchemes: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := gen.Starter(args[0])

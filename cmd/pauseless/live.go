@@ -175,7 +175,7 @@ func (f *liveFlags) switches(cmd *cobra.Command) error {
 		return usageErrorf(cmd, "--every must be above 0")
 	}
 	if f.topology == "" && f.network == "" {
-		return usageErrorf(cmd, "a map needs the network: give --topology FILE beside --addr")
+		return usageErrorf(cmd, "a map needs the network: name its file with --topology")
 	}
 	now := &polled{}
 	defer func() { now.end() }()

@@ -217,7 +217,7 @@ func readShapes(file string) (*report.Shapes, error) {
 	defer f.Close()
 	s, err := report.ReadShapes(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; `pauseless exp run` writes it anew", file, err)
+		return nil, fmt.Errorf("%s: %w; `pauseless exp run` writes it again", file, err)
 	}
 	return s, nil
 }

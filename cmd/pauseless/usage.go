@@ -54,6 +54,16 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usageErrorf(cmd, "no command %q%s", args[0], like)
 }
 
+// oneArg returns a check that there is one argument, which what describes.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return usageErrorf(cmd, "expected %s, found %d arguments", what, len(args))
+	}
+}
+
 // named is a flag's value with the placeholder that help shows for it.
 type named struct {
 	pflag.Value
@@ -105,6 +115,9 @@ type bounded struct {
 
 func (b bounded) Set(text string) error {
 	if err := b.Value.Set(text); err != nil {
+		if b.Type() == "duration" {
+			return errors.New("write a number and a unit, as in 500ms, 30s or 1h30m")
+		}
 		return err
 	}
 	now := b.String()
@@ -163,7 +176,7 @@ func missingFile(cmd *cobra.Command, err error) error {
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Value.String() == missing.Path {
-			kind = fmt.Sprintf("; --%s expects a file: %s", f.Name, f.Usage)
+			kind = fmt.Sprintf("; --%s expects: %s", f.Name, f.Usage)
 		}
 	})
 	if kind == "" {

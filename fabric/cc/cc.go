@@ -246,7 +246,7 @@ func (c *Config) Kit(line vtime.Rate) (*Kit, error) {
 		}
 	}
 	names := Algorithms()
-	return nil, fmt.Errorf("no congestion control is called %q%s; there are %s",
+	return nil, fmt.Errorf("no congestion control is called %q%s; use one of %s",
 		name, diag.DidYouMean(name, names), strings.Join(names, ", "))
 }
 

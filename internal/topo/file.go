@@ -85,6 +85,10 @@ func Parse(name string, data []byte) (*Topology, error) {
 	if path, ok := isMininet(f); ok {
 		return readMininet(f, path)
 	}
+	if f.Has("network") && (f.Has("traffic") || f.Has("profile") || f.Has("profiles")) {
+		f.Errorf("network", "this is a scenario, and a topology file is expected: write what is below network into a file of its own")
+		return nil, f.Err()
+	}
 	s := NewSpec()
 	f.Into(s)
 	return s.only(f)

@@ -148,6 +148,12 @@ func explain(text string, line int, msg string) (int, string) {
 		if l := lines[line-1]; strings.Contains(l[:len(l)-len(strings.TrimLeft(l, " \t"))], "\t") {
 			msg = "the line is indented with a tab; YAML is indented with spaces"
 		}
+	case strings.Contains(msg, "did not find expected node content"), strings.Contains(msg, "did not find expected ',' or"):
+		msg = "a value is missing, or a bracket or quotation mark is not closed, in this line or the next"
+	case strings.Contains(msg, "found unexpected end of stream"):
+		msg = "the file ends within quotation marks or brackets"
+	case strings.Contains(msg, "mapping values are not allowed"):
+		line, msg = max(line, 1), "a second colon: put text that contains a colon in quotes, or correct the indentation"
 	case strings.Contains(msg, "did not find expected key"), strings.Contains(msg, "did not find expected '-' indicator"):
 		msg += "; look at the indentation here and in the next line"
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -39,6 +40,9 @@ type ifLink struct {
 func OpenInterface(name string) (Link, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
+		if all, aerr := net.Interfaces(); aerr == nil && !slices.ContainsFunc(all, func(i net.Interface) bool { return i.Name == name }) {
+			return nil, fmt.Errorf("this machine has no interface %s; `ip link` lists the interfaces", name)
+		}
 		return nil, fmt.Errorf("interface %s: %w", name, err)
 	}
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)

@@ -141,7 +141,7 @@ func (d *documents) number(page string, old []byte) []byte {
 	}
 	effect := float64(c.Effect)
 	if effect > 0 != more {
-		d.problem("%s: the effect of %q in %s is %+.1f %% now: write the sentence anew", page, text, file, 100*effect)
+		d.problem("%s: the effect of %q in %s is %+.1f %% now: write the sentence again", page, text, file, 100*effect)
 	}
 	begin, _, _ := strings.Cut(string(old), "-->")
 	return fmt.Appendf(nil, "%s-->%.0f<!--/n-->", begin, 100*math.Abs(effect))

@@ -137,7 +137,10 @@ func numbers[T int32 | int64 | uint64](t *text, list []T) {
 func Read(r io.Reader) ([]*Run, error) {
 	file := bufio.NewReader(r)
 	z, err := gzip.NewReader(file)
-	if err != nil {
+	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("not a recording of `pauseless fabric run --record FILE` (`pauseless report` shows results)")
+	case err != nil:
 		return nil, fmt.Errorf("not a recording of `pauseless fabric run --record FILE`: %w", err)
 	}
 	z.Multistream(false)

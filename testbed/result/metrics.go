@@ -226,15 +226,57 @@ func MetricOf(name string) (Metric, bool) {
 // the node that pauses it.
 const linkTo = "->"
 
+// selectorsOf names the selectors of a metric.
+func selectorsOf(name string) string {
+	m, _ := MetricOf(name)
+	var list []string
+	if m.parts {
+		list = append(list, "part1, part2 … of the traffic")
+	}
+	if m.sizes {
+		list = append(list, "flow sizes s, m, l, xl")
+	}
+	if m.tiers {
+		list = append(list, "tiers "+strings.Join(tierNames, ", "))
+	}
+	if m.links {
+		list = append(list, "links, as s1"+linkTo+"l2")
+	}
+	if len(list) == 0 {
+		return "it has none"
+	}
+	return "it has " + strings.Join(list, "; ")
+}
+
+// likeMetric suggests metrics for a name that does not exist: the nearest one, or those
+// that have its letters, as p99fct has those of p99_fct_us.
+func likeMetric(name string) string {
+	names := MetricNames()
+	if like := diag.DidYouMean(name, names); like != "" {
+		return like
+	}
+	letters := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	var like []string
+	for _, n := range names {
+		if l := letters(name); l != "" && strings.Contains(letters(n), l) {
+			like = append(like, fmt.Sprintf("%q", n))
+		}
+	}
+	if len(like) == 0 || len(like) > 3 {
+		return "; docs/reference/metrics.md and `pauseless exp show NAME --all-metrics` list the metrics"
+	}
+	return " (did you mean " + strings.Join(like, " or ") + "?)"
+}
+
 // CheckMetric returns an error if the name of a metric is invalid for so many
 // parts of traffic and the network. T may be nil.
 func CheckMetric(name string, parts int, t *topo.Topology) error {
 	if _, ok := MetricOf(name); !ok {
 		base, selector, dotted := strings.Cut(name, ".")
 		if _, known := MetricOf(base); known && dotted {
-			return fmt.Errorf("metric %s has no selector %q", base, selector)
+			return fmt.Errorf("metric %s has no selector %q; %s", base, selector, selectorsOf(base))
 		}
-		return fmt.Errorf("no metric is called %q%s", name, diag.DidYouMean(name, MetricNames()))
+		return fmt.Errorf("no metric is called %q%s", name, likeMetric(name))
 	}
 	_, selector, _ := strings.Cut(name, ".")
 	if p, ok := strings.CutPrefix(selector, "part"); ok {

@@ -842,6 +842,9 @@ func (c *Case) checkBuffer(f *yamlfile.File) bool {
 		}
 		return "network.switch." + key, ""
 	}
+	if _, err := c.Hosts.Check(); err != nil {
+		return false // check reports it
+	}
 	net := *c.net
 	var err error
 	if net.Frames, err = new(program.Program).Frames(&net, &c.Hosts); err != nil {

@@ -189,7 +189,7 @@ func (t *Trace) WriteJSON(w io.Writer) error {
 // Left says what has not come to an end: the packet or copies of it; "" if there is nothing.
 func (t *Trace) Left() string {
 	if len(t.all) == 0 {
-		return "the packet did not reach a switch: it was not sent by the end of the run"
+		return "the packet did not reach a switch: there is no such packet or flow, or it was not sent by the end of the run"
 	}
 	if left := slices.DeleteFunc(slices.Clone(t.all), func(b *branch) bool { return b.ended }); len(left) > 0 {
 		return fmt.Sprintf("%d of %d did not arrive anywhere by the end of the run: lost on a link, or still in a queue", len(left), len(t.all))
