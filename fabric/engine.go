@@ -141,8 +141,8 @@ const (
 	poolKeep    = 64
 	poolHigh    = 128
 	parcelsFill = 4
-	parcelsKeep = 16
-	parcelsHigh = 32
+	parcelsKeep = 8
+	parcelsHigh = 16
 )
 
 // run handles the node's events before time end and returns their number.

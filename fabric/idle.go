@@ -2,11 +2,7 @@
 
 package fabric
 
-import (
-	"container/heap"
-
-	"github.com/pauseless/pauseless/internal/vtime"
-)
+import "github.com/pauseless/pauseless/internal/vtime"
 
 // Idle returns the time at which a plan would end in a network that is never busy: only
 // the links of the hosts limit its messages, which pass each of them one after the
@@ -29,13 +25,11 @@ func (e *Estimator) Idle(p *Plan, flows []Flow) (vtime.Time, bool) {
 			s.push(p.Steps[k].Start, int32(k), idleReady)
 		}
 	}
-	for s.queue.Len() > 0 {
-		ev := heap.Pop(&s.queue).(idleEvent)
-		if !s.handle(ev) {
-			return 0, false
-		}
+	for s.queue.Next() != vtime.Never && !s.lost {
+		at, _, arg := s.queue.Pop()
+		s.Fire(at, arg)
 	}
-	return s.end, true
+	return s.end, !s.lost
 }
 
 // idle evaluates a plan in an idle network.
@@ -48,9 +42,9 @@ type idle struct {
 	on      [][]On
 	lanes   map[[2]int]vtime.Time // by host and lane: when it is free
 	out, in map[int]vtime.Time    // by adapter: when its link is free
-	queue   idleQueue
-	seq     int
+	queue   vtime.Queue
 	end     vtime.Time
+	lost    bool // a message has no path
 }
 
 const (
@@ -61,31 +55,8 @@ const (
 	idleAcked
 )
 
-type idleEvent struct {
-	at   vtime.Time
-	seq  int
-	step int32
-	kind int
-}
-
-type idleQueue []idleEvent
-
-func (q idleQueue) Len() int { return len(q) }
-func (q idleQueue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q idleQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *idleQueue) Push(x any)   { *q = append(*q, x.(idleEvent)) }
-func (q *idleQueue) Pop() any {
-	last := len(*q) - 1
-	ev := (*q)[last]
-	*q = (*q)[:last]
-	return ev
-}
-
 func (s *idle) push(at vtime.Time, step int32, kind int) {
-	s.seq++
-	heap.Push(&s.queue, idleEvent{at, s.seq, step, kind})
+	s.queue.Push(at, s, uint64(step)<<3|uint64(kind))
 }
 
 func (s *idle) release(at vtime.Time, step int32, on On) {
@@ -99,48 +70,49 @@ func (s *idle) release(at vtime.Time, step int32, on On) {
 	}
 }
 
-// handle handles an event. It returns false if there is no path.
-func (s *idle) handle(ev idleEvent) bool {
-	step, fl := &s.p.Steps[ev.step], s.flow[ev.step]
-	s.end = max(s.end, ev.at)
-	switch ev.kind {
+// Fire implements vtime.Event. arg has the number of a step and the kind of event.
+func (s *idle) Fire(now vtime.Time, arg uint64) {
+	number := int32(arg >> 3)
+	step, fl := &s.p.Steps[number], s.flow[number]
+	s.end = max(s.end, now)
+	switch arg & 7 {
 	case idleReady:
-		begun := ev.at
+		begun := now
 		if step.Lane > 0 {
 			lane := [2]int{s.e.t.Nodes[s.p.Hosts[step.Rank]].Host, int(step.Lane)}
 			begun = max(begun, s.lanes[lane])
 			s.lanes[lane] = begun + step.Time
 		}
-		s.push(begun+step.Time, ev.step, idleComputed)
+		s.push(begun+step.Time, number, idleComputed)
 	case idleComputed:
 		if fl == nil {
-			s.release(ev.at, ev.step, Done)
-			return true
+			s.release(now, number, Done)
+			return
 		}
 		l, ok := s.lone(fl)
 		if !ok {
-			return false
+			s.lost = true
+			return
 		}
-		left := max(ev.at, s.out[fl.Src]) + l.tx(fl.Size, l.path[0].Rate)
+		left := max(now, s.out[fl.Src]) + l.tx(fl.Size, l.path[0].Rate)
 		s.out[fl.Src] = left
-		s.push(left, ev.step, idleLeft)
+		s.push(left, number, idleLeft)
 	case idleLeft:
-		s.release(ev.at, ev.step, Left)
+		s.release(now, number, Left)
 		l, _ := s.lone(fl)
 		_, alone := l.arrival(fl.Size)
-		at := ev.at + alone - l.tx(fl.Size, l.path[0].Rate)
+		at := now + alone - l.tx(fl.Size, l.path[0].Rate)
 		at = max(at, s.in[fl.Dst]+l.tx(fl.Size, l.path[len(l.path)-1].Rate))
 		s.in[fl.Dst] = at
-		s.push(at, ev.step, idleArrived)
+		s.push(at, number, idleArrived)
 	case idleArrived:
-		s.release(ev.at, ev.step, Received)
+		s.release(now, number, Received)
 		l, _ := s.lone(fl)
 		_, alone := l.arrival(fl.Size)
-		s.push(ev.at+l.time(fl.Size)-alone, ev.step, idleAcked)
+		s.push(now+l.time(fl.Size)-alone, number, idleAcked)
 	case idleAcked:
-		s.release(ev.at, ev.step, Done)
+		s.release(now, number, Done)
 	}
-	return true
 }
 
 func (s *idle) lone(fl *Flow) (lone, bool) {

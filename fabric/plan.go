@@ -338,7 +338,7 @@ func (p *plan) start(f *Fabric) {
 // result returns the results of a plan.
 func (p *plan) result(f *Fabric) PlanResult {
 	r := PlanResult{Plan: p.Plan, Steps: make([]StepResult, len(p.Plan.Steps))}
-	var own []Flow
+	own := make([]Flow, 0, len(p.flows))
 	for _, i := range p.flows {
 		if i >= 0 {
 			own = append(own, f.flows[i].Flow)

@@ -77,6 +77,11 @@ func (f *Fabric) Results() *Results {
 	for i := range f.flows {
 		r.Flows[i] = f.flows[i].result(r.End)
 	}
+	ports := 0
+	for i := range f.topo.Nodes {
+		ports += len(f.topo.Nodes[i].Ports)
+	}
+	r.Ports = make([]PortResult, 0, ports)
 	for i, n := range f.engine.nodes {
 		for p := range f.topo.Nodes[i].Ports {
 			r.Ports = append(r.Ports, f.Port(i, p+1))

@@ -71,7 +71,7 @@ type Control interface {
 	vtime.Event
 	Ack(now vtime.Time, a *Ack)
 	Notify(now vtime.Time, n *Notification)
-	// Sent records that a packet of this size in bytes was sent.
+	// Sent records that a packet of this size in bytes was sent: see Kit.Counts.
 	Sent(now vtime.Time, bytes int)
 	// Restart continues from a rate that was set for the control, as after its own
 	// decrease.
@@ -130,7 +130,7 @@ var algorithms = []algorithm{
 	{"dcqcn", Kit{}, func(c *Config, line vtime.Rate) maker {
 		return c.DCQCN.or(DCQCNDefaults(line)).maker(c.MinRate)
 	}},
-	{"dcqcn_paper", Kit{Receiver: Notify}, func(c *Config, _ vtime.Rate) maker {
+	{"dcqcn_paper", Kit{Receiver: Notify, Counts: true}, func(c *Config, _ vtime.Rate) maker {
 		return c.DCQCN.or(DCQCNPaper()).maker(c.MinRate)
 	}},
 	{"timely", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
@@ -151,7 +151,7 @@ var algorithms = []algorithm{
 	{"swift", Kit{RTT: true}, func(c *Config, line vtime.Rate) maker {
 		return c.Swift.or(SwiftDefaults(line)).maker(c.MinRate)
 	}},
-	{"qcn", Kit{Switches: true}, func(c *Config, line vtime.Rate) maker {
+	{"qcn", Kit{Switches: true, Counts: true}, func(c *Config, line vtime.Rate) maker {
 		return c.QCN.or(QCNDefaults(line)).maker(c.MinRate)
 	}},
 	{"pcn", Kit{Receiver: Report}, func(c *Config, line vtime.Rate) maker {
@@ -220,6 +220,8 @@ type Kit struct {
 	// Window is true if it limits the bytes in flight to a bandwidth-delay product,
 	// in proportion to the rate.
 	Window bool
+	// Counts is true if its controls count what is sent: only then Sent is called.
+	Counts bool
 	// UEC is true if it needs transport uec, and Credit if receivers grant credit.
 	UEC, Credit bool
 }
@@ -242,6 +244,7 @@ func (c *Config) Kit(line vtime.Rate) (*Kit, error) {
 		if a := &algorithms[i]; a.name == name {
 			kit := a.kit
 			kit.New, kit.Lowest = a.maker(&filled, line), filled.MinRate
+			kit.Counts = kit.Counts || c.DCQCN.ByteCounter > 0
 			return &kit, nil
 		}
 	}

@@ -15,12 +15,15 @@ func (h *Host) Fetch(step int) {
 	if step == 0 {
 		cache.Struct(h)
 	} else if n := &h.nic; len(n.waiting) > 0 {
-		cache.Struct(n.waiting[0])
+		cache.Lines(unsafe.Pointer(n.waiting[0]), senderLines)
 	}
 }
 
-// flowLines is how many lines of a sender or a receiver a frame needs.
-const flowLines = 4
+// Lines of senders and receivers that usual packets and acknowledgements need.
+const (
+	senderLines   = 6
+	receiverLines = 2
+)
 
 // FetchFlow has the processor fetch the flow that a frame is of, which will arrive soon. A
 // host with many flows has few of them in its cache. It changes no state.
@@ -34,11 +37,11 @@ func (h *Host) FetchFlow(f *packet.Frame) {
 	switch qp := bth.DestQP() - FirstQP; bth.Opcode() {
 	case packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly:
 		if qp < uint32(len(h.receivers)) {
-			cache.Lines(unsafe.Pointer(h.receivers[qp]), flowLines)
+			cache.Lines(unsafe.Pointer(h.receivers[qp]), receiverLines)
 		}
 	case packet.OpAcknowledge:
 		if qp < uint32(len(h.senders)) {
-			cache.Lines(unsafe.Pointer(h.senders[qp]), flowLines)
+			cache.Lines(unsafe.Pointer(h.senders[qp]), senderLines)
 		}
 	}
 }

@@ -41,16 +41,10 @@ func (c *Coflows) check() (path string, err error) {
 	return "", nil
 }
 
-// limit is the maximum rate of a flow, in addition to congestion control.
-type limit struct {
-	on   bool
-	rate vtime.Rate // zero: nothing is sent
-}
-
-// of returns the lower of a rate and the limit.
-func (l *limit) of(rate vtime.Rate) vtime.Rate {
-	if l.on {
-		return min(l.rate, rate)
+// limited returns the lower of a rate and the flow's limit.
+func (s *sender) limited(rate vtime.Rate) vtime.Rate {
+	if s.limits {
+		return min(s.limitRate, rate)
 	}
 	return rate
 }
@@ -62,20 +56,20 @@ func (o *Outgoing) Limit(rate vtime.Rate) {
 	if rate > 0 {
 		rate = max(rate, vtime.Mbps)
 	}
-	if s.limit.on && s.limit.rate == rate {
+	if s.limits && s.limitRate == rate {
 		return
 	}
-	old := s.limit.of(s.Rate)
-	s.limit.on, s.limit.rate = true, rate
-	s.respace(old, s.limit.of(s.Rate))
-	s.h.net.At(s.h.net.Now(), (*limited)(s), 0)
+	old := s.limited(s.Rate)
+	s.limits, s.limitRate = true, rate
+	s.respace(old, s.limited(s.Rate))
+	s.h.net.At(s.h.net.Now(), (*newLimit)(s), 0)
 }
 
-// limited is the event of a flow whose limit has changed.
-type limited sender
+// newLimit is the event of a flow whose limit has changed.
+type newLimit sender
 
 // Fire implements vtime.Event.
-func (l *limited) Fire(now vtime.Time, _ uint64) {
+func (l *newLimit) Fire(now vtime.Time, _ uint64) {
 	if s := (*sender)(l); s.ctl != nil {
 		s.resume(now)
 	}

@@ -207,7 +207,7 @@ func (p *paths) best(now vtime.Time, q quality, test func(i int) bool) int {
 // choose returns the path for the next packet of a flow: algorithm 2 of the
 // paper.
 func (p *paths) choose(now vtime.Time, s *sender) int {
-	cur := s.via
+	cur := s.track.via
 	switch {
 	case cur < 0 || s.timedOut || p.quality(now, cur) == failed:
 		s.timedOut = false
@@ -329,7 +329,7 @@ func (p *paths) probe(now vtime.Time, i int) {
 	flow := Flow{Port: 0xc000, Class: p.class, Paths: [2]int{len(p.state)}}
 	l := p.h.headers(p.h.self, p.to, &flow, p.class, packet.ECT0, cc.NoTelemetry, probeLen)
 	p.setTag(l.bytes[:], i, 0)
-	packet.BTH(l.bytes[l.bth:]).Set(opProbe, 0, 0, false)
+	packet.BTH(l.bytes[l.bth():]).Set(opProbe, 0, 0, false)
 	f.Data = append(f.Data, l.header()...)
 	f.Data = binary.BigEndian.AppendUint16(f.Data, uint16(p.leaf))
 	f.Data = binary.BigEndian.AppendUint16(f.Data, uint16(i))
@@ -365,7 +365,7 @@ func (h *Host) probed(now vtime.Time, f *packet.Frame, ip packet.IPv4, bth packe
 	class := packet.Priority(ip.DSCP())
 	flow := Flow{Port: packet.UDP(f.Data[offUDP:]).SrcPort()}
 	l := h.headers(h.self, Address{packet.Ethernet(f.Data).Src(), ip.Src()}, &flow, class, packet.NotECT, cc.NoTelemetry, probeLen)
-	echo := packet.BTH(l.bytes[l.bth:])
+	echo := packet.BTH(l.bytes[l.bth():])
 	echo.Set(opEcho, 0, 0, false)
 	if ip.ECN() == packet.CE {
 		echo.SetBECN()

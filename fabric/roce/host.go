@@ -385,15 +385,26 @@ func ahead(psn uint32, n int64) int64 {
 	return int64(int32((psn-uint32(n))<<8) >> 8)
 }
 
-// layout has the headers of a flow's frames and their offsets.
+// layout has the headers of a flow's frames, without telemetry, in a line of the cache.
 type layout struct {
-	bytes [packet.TagLen + headerLen + packet.INTLen]byte
-	len   int // up to the end of the BTH
-	ip    int
-	bth   int
+	bytes   [packet.TagLen + headerLen]byte
+	len, ip uint8 // up to the end of the BTH; to the IP header
 }
 
 func (l *layout) header() []byte { return l.bytes[:l.len] }
+
+// bth is the offset of the BTH, before which telemetry is.
+func (l *layout) bth() int { return int(l.len) - packet.BTHLen }
+
+// appendTo appends the headers with so many bytes of telemetry, which are zero.
+func (l *layout) appendTo(b []byte, telemetry int) []byte {
+	if telemetry == 0 {
+		return append(b, l.header()...)
+	}
+	b = append(b, l.bytes[:l.bth()]...)
+	b = append(b, noTelemetry[:telemetry]...)
+	return append(b, l.bytes[l.bth():l.len]...)
+}
 
 // headers returns the headers of frames from one of the host's addresses to a peer
 // with payload bytes after the BTH, without the invariant CRC.
@@ -406,21 +417,20 @@ func (h *Host) headers(from, to Address, f *Flow, class uint8, ecn packet.ECN, t
 		l.ip += packet.TagLen
 	}
 	udp := l.ip + packet.IPv4Len
-	l.bth = udp + packet.UDPLen + telemetry.Len()
-	l.len = l.bth + packet.BTHLen
-	n := l.len - l.ip + payload + icrcLen
+	l.len = udp + packet.UDPLen + packet.BTHLen
+	n := int(l.len-l.ip) + telemetry.Len() + payload + icrcLen
 	packet.Ethernet(l.bytes[:]).Set(to.MAC, from.MAC, etherType)
 	packet.IPv4(l.bytes[l.ip:]).Set(from.IP, to.IP, packet.ProtoUDP, DSCP(class), ecn, 0, n)
 	packet.UDP(l.bytes[udp:]).Set(f.Port, telemetry.Port(), n-packet.IPv4Len)
 	return l
 }
 
-// resize sets the lengths in the headers at b for payload bytes after the BTH,
-// without the invariant CRC.
+// resize sets the lengths in the headers at b for so many bytes of telemetry and of
+// payload after the BTH, without the invariant CRC.
 func (l *layout) resize(b []byte, payload int) {
-	n := l.len - l.ip + payload + icrcLen
+	n := int(l.len-l.ip) + payload + icrcLen
 	ip := packet.IPv4(b[l.ip:])
 	ip.SetTotalLen(n)
 	ip.UpdateChecksum()
-	binary.BigEndian.PutUint16(b[l.ip+packet.IPv4Len+4:], uint16(n-packet.IPv4Len))
+	binary.BigEndian.PutUint16(b[int(l.ip)+packet.IPv4Len+4:], uint16(n-packet.IPv4Len))
 }

@@ -11,39 +11,39 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// receiver is the receiving end of a flow.
+// receiver is the receiving end of a flow. What usual packets need is in the first two
+// lines of the cache.
 type receiver struct {
 	h        *Host
 	nic      *nic  // of acknowledgements
 	expected int64 // next packet in order
 	total    int64
 	psn      uint32 // of packet 0
+	task     int32  // list of tasks that wait for the flow, from 1; zero: none
+	held     int32  // number of packets in early
+	degree   int32  // maximum
 	many     bool   // the queue pair has further messages
 	class    uint8  // of acknowledgements
 	cnpClass uint8
-	task     int32 // list of tasks that wait for the flow, from 1; zero: none
+	started  bool
+	stalled  bool         // a packet waited in a paused queue
+	u        *uecReceiver // transport uec; nil: RoCE
+	head     layout       // of acknowledgements
 
-	nakAt  vtime.Time // when the NAK for nakFor may be repeated
-	nakFor int64      // the packet of the last NAK; -1: none
-	cnpAt  vtime.Time // when the next notification may be sent
-
-	started    bool
 	first      vtime.Time // when the first packet arrived
 	ended      vtime.Time // when the last packet in order arrived; zero: not yet
+	nakAt      vtime.Time // when the NAK for nakFor may be repeated
+	nakFor     int64      // the packet of the last NAK; -1: none
+	cnpAt      vtime.Time // when the next notification may be sent
 	outOfOrder int64
 	duplicates int64
-	degree     int64 // maximum
 	degreeSum  int64
-	marked     int64
-	stalled    bool // a packet waited in a paused queue
 
-	early   bitmap // packets received above expected, if they are kept
-	held    int    // number of these
-	highest int64  // one past the highest of these
+	marked  int64
+	early   bitmap  // packets received above expected, if they are kept
+	highest int64   // one past the highest of these
+	report  *report // of PCN, while packets arrive
 	hole    hole
-	report  *report      // of PCN, while packets arrive
-	head    layout       // of acknowledgements
-	u       *uecReceiver // transport uec; nil: RoCE
 }
 
 func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
@@ -66,7 +66,7 @@ func newReceiver(h *Host, from Address, f *Flow, remote uint32) *receiver {
 	back := *f
 	back.Port = cmp.Or(f.AckPort, f.Port)
 	r.head = h.headers(r.nic.self, from, &back, r.class, packet.NotECT, cc.NoTelemetry, behind)
-	packet.BTH(r.head.bytes[r.head.bth:]).Set(packet.OpAcknowledge, remote, 0, false)
+	packet.BTH(r.head.bytes[r.head.bth():]).Set(packet.OpAcknowledge, remote, 0, false)
 	return r
 }
 
@@ -84,7 +84,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	if d > 0 {
 		r.outOfOrder++
 		r.degreeSum += d
-		r.degree = max(r.degree, d)
+		r.degree = max(r.degree, int32(d))
 		r.h.Stats.OutOfOrder++
 		r.h.Stats.Degree.Add(d)
 		marked = marked || r.h.cfg.CNPOnReorder
@@ -106,7 +106,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 	case d == 0:
 		first := r.expected
 		r.expected++
-		for r.early.has(r.expected, r.expected) {
+		for r.held > 0 && r.early.has(r.expected, r.expected) {
 			r.early.clear(r.expected)
 			r.held--
 			r.expected++
@@ -141,7 +141,7 @@ func (r *receiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, telemet
 func (r *receiver) ack(now vtime.Time, syndrome uint8, n int64, cause uint32, echo bool, telemetry []byte) {
 	f := r.h.net.Frames().Get()
 	f.Data = append(f.Data, r.head.header()...)
-	bth := packet.BTH(f.Data[r.head.bth:])
+	bth := packet.BTH(f.Data[r.head.bth():])
 	binary.BigEndian.PutUint32(bth[8:], (r.psn+uint32(n))&0xffffff)
 	if echo {
 		bth.SetBECN()
@@ -172,7 +172,7 @@ func (r *receiver) notify(now vtime.Time, ecn packet.ECN, rate uint32) {
 	ip.SetDSCP(DSCP(r.cnpClass))
 	ip.SetECN(ecn)
 	r.head.resize(f.Data, packet.CNPLen-packet.BTHLen)
-	bth := packet.BTH(f.Data[r.head.bth:])
+	bth := packet.BTH(f.Data[r.head.bth():])
 	bth.Set(packet.OpCongestionNotific, bth.DestQP(), 0, false)
 	bth.SetBECN()
 	packet.CNP(bth).SetRecRate(rate)
@@ -194,7 +194,7 @@ func (i *Incoming) Delivered() int64 { return i.expected }
 // expected one, their maximum distance to it, and the sum of the distances, in packets.
 // RFC 4737 counts late packets instead.
 func (i *Incoming) OutOfOrder() (packets, degree, sum int64) {
-	return i.outOfOrder, i.degree, i.degreeSum
+	return i.outOfOrder, int64(i.degree), i.degreeSum
 }
 
 // Marked returns the number of packets received with ECN CE.

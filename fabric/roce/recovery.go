@@ -121,13 +121,14 @@ func (b *bitmap) clear(n int64) {
 // retransmitted once per recovery. If it is still missing then, it waits for
 // the next recovery or the timeout.
 type repeater struct {
-	arrived    bitmap // packets above una that have arrived
-	count      int    // number of these
-	highest    int64  // one past the highest of these
+	highest    int64 // one past the highest packet that has arrived
+	on         bool  // the recovery is one of these
 	recovering bool
-	until      int64 // the recovery ends when this packet is acknowledged
+	count      int32 // packets above una that have arrived
 	repeat     int64 // next packet that may have to be retransmitted
 	limit      int64
+	until      int64  // the recovery ends when this packet is acknowledged
+	arrived    bitmap // packets above una that have arrived
 }
 
 // lost returns the next packet to be retransmitted, or -1.
@@ -178,7 +179,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 		return
 	}
 	n := s.una + ahead(binary.BigEndian.Uint32(behind)-s.psn, s.una)
-	r := s.sel
+	r := &s.sel
 	if n < s.una || n >= s.high {
 		return
 	}
@@ -215,7 +216,7 @@ func (s *sender) selective(now vtime.Time, nak bool, behind []byte) {
 func (s *sender) rewind(now vtime.Time) {
 	s.next = s.una
 	if s.h.cfg.Recovery == SlowRestart && s.una < s.high {
-		s.slow.begin(now, 1)
+		s.slowStart(now, 1)
 	}
 }
 
@@ -240,7 +241,7 @@ func (s *sender) timeout() vtime.Time {
 // arrived.
 type hole struct {
 	since    vtime.Time
-	mark     int64 // one past the last packet that had arrived then
+	mark     int32 // one past the last packet that had arrived then
 	set      bool  // an event is scheduled
 	reported bool  // TCP: duplicate acknowledgements are sent immediately
 }
@@ -266,7 +267,7 @@ func (r *receiver) keep(now vtime.Time, d int64, cause uint32, echo bool, teleme
 		switch {
 		case r.hole.reported:
 			r.ack(now, packet.SyndromeACK, r.expected-1, cause, echo, telemetry)
-		case r.held*r.h.cfg.MTU >= tcpHeld:
+		case int(r.held)*r.h.cfg.MTU >= tcpHeld:
 			r.release(now)
 		}
 	}
@@ -278,7 +279,7 @@ func (r *receiver) openHole(now vtime.Time) {
 		return // no wait
 	}
 	o := &r.hole
-	o.since, o.mark, o.reported = now, r.highest, false
+	o.since, o.mark, o.reported = now, int32(r.highest), false
 	if !o.set {
 		o.set = true
 		r.h.net.At(now+r.h.cfg.reorderWait(), (*holeTimer)(r), 0)

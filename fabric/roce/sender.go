@@ -12,62 +12,68 @@ import (
 
 // sender is the sending end of a flow. Packets are numbered from 0; frames have
 // the low 24 bits of the number plus psn.
+//
+// A host with many flows has few of them in its cache: what usual packets and
+// acknowledgements need is in the first six lines.
 type sender struct {
 	cc.Flow
 	h     *Host
 	nic   *nic       // of data
 	ctl   cc.Control // nil before the flow starts and after it ends
-	start vtime.Time
-	size  int64
-	class uint8
-	qp    uint32 // number among the host's senders; that of the first message in frames
-	many  bool   // the queue pair has further messages
-	psn   uint32 // of packet 0
-
-	una   int64 // first unacknowledged packet
-	next  int64 // next packet to send
-	high  int64 // one past the last packet ever sent
+	una   int64      // first unacknowledged packet
+	next  int64      // next packet to send
+	high  int64      // one past the last packet ever sent
 	total int64
 
-	// Fields of the NIC.
-	avail vtime.Time // earliest time of sending
-	place int        // index in nic.waiting, or one of those below
-	link  *sender    // next in nic.ready
+	avail   vtime.Time // earliest time of sending
+	since   vtime.Time // start of the wait for an acknowledgement
+	timerAt vtime.Time // time of the next event, or Never
+	link    *sender    // next in nic.ready
+	place   int        // index in nic.waiting, or one of those below
+	last    int        // bytes on the link of the packet sent last
+	psn     uint32     // of packet 0
+	number  uint32     // of its frames
+	task    int32      // that it belongs to, from 1; zero: none
+	class   uint8
+	many    bool // the queue pair has further messages
+	drains  bool // sends nothing until all is acknowledged
+	waiting bool // for an acknowledgement: packets are in flight
 
-	gap     vtime.Time // between full packets at rate gapRate
-	gapRate vtime.Rate
-	last    int // bytes on the link of the packet sent last
+	gap       vtime.Time // between full packets at rate gapRate
+	gapRate   vtime.Rate
+	sent      int64
+	u         *uecSender // transport uec; nil: RoCE
+	paths     *paths     // Hermes; nil: no choice
+	pbfs      *fastStart
+	limitRate vtime.Rate // the most, if limits is set; zero: nothing is sent
+	limits    bool       // there is a limit besides congestion control
+	slowly    bool       // slow start or slow restart
+	stalled   bool       // waited because of PFC at the NIC
+	cause     Cause      // of the pending retransmissions
+	timedOut  bool       // since a path was last chosen
+	coflow    uint16
 
-	drains  bool         // sends nothing until all is acknowledged
-	waiting bool         // for an acknowledgement: packets are in flight
-	since   vtime.Time   // start of the wait
-	timerAt vtime.Time   // time of the next event, or Never
-	times   []vtime.Time // sending times of packets, by number modulo its length; nil if not needed
-	sel     *repeater    // nil: go-back-N
-	slow    slowStart
-	limit   limit
+	head  layout // of a full packet
+	full  int    // bytes of a full packet on the link
+	track *track // nil: not needed
+	sel   repeater
 
-	paths    *paths   // Hermes; nil: no choice
-	via      int      // path of the packet sent last; -1: none
-	moved    int64    // all packets from this one on used that path
-	vias     []uint16 // like times, the paths
-	timedOut bool     // since a path was last chosen
-	stalled  bool     // waited because of PFC at the NIC
-	coflow   uint16
-	task     int32 // that it belongs to, from 1; zero: none
-
-	number uint32     // of its frames
-	held   vtime.Time // since when it waits because of PFC, while it does
-	sent   int64
-	resent [4]int64   // retransmissions by cause
-	cause  Cause      // of the pending retransmissions
+	slow   slowStart
+	start  vtime.Time
+	size   int64
 	ended  vtime.Time // zero: not yet
+	qp     uint32     // number among the host's senders; that of the first message in frames
 	cnps   int64
+	held   vtime.Time // since when it waits because of PFC, while it does
+	resent [4]int64   // retransmissions by cause
+}
 
-	u    *uecSender // transport uec; nil: RoCE
-	full int        // bytes of a full packet on the link
-	head layout     // of a full packet
-	pbfs *fastStart
+// track is when packets in flight were sent, and on which path.
+type track struct {
+	times []vtime.Time // by number modulo its length
+	vias  []uint16     // in the same way; nil: Hermes is off
+	via   int          // path of the packet sent last; -1: none
+	moved int64        // all packets from this one on used that path
 }
 
 // Positions of a flow outside of nic.waiting.
@@ -80,7 +86,7 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 	s := &sender{
 		h: h, nic: h.port(f.Data[0]), start: f.Start, size: f.Size, class: f.Class, qp: qp, psn: f.PSN, number: f.Number,
 		total: h.cfg.Packets(f.Size),
-		place: nowhere, timerAt: vtime.Never, via: -1, coflow: f.Coflow, paths: h.pathsTo(f, to),
+		place: nowhere, timerAt: vtime.Never, coflow: f.Coflow, paths: h.pathsTo(f, to),
 		Flow: cc.Flow{Rate: h.rate, Line: h.rate, BaseRTT: f.BaseRTT, MTU: h.cfg.MTU},
 	}
 	ip := s.nic.self.IP.As4()
@@ -97,8 +103,8 @@ func newSender(h *Host, to Address, f *Flow, qp, remote uint32) *sender {
 		return s
 	}
 	s.head = h.headers(s.nic.self, to, f, f.Class, packet.ECT0, h.kit.Telemetry, h.cfg.MTU)
-	packet.BTH(s.head.bytes[s.head.bth:]).Set(packet.OpSendMiddle, remote, 0, false)
-	s.full = s.head.len + h.cfg.MTU + icrcLen + h.cfg.Overhead
+	packet.BTH(s.head.bytes[s.head.bth():]).Set(packet.OpSendMiddle, remote, 0, false)
+	s.full = int(s.head.len) + h.kit.Telemetry.Len() + h.cfg.MTU + icrcLen + h.cfg.Overhead
 	s.Packet = s.full
 	return s
 }
@@ -108,24 +114,23 @@ func (s *sender) begin(now vtime.Time) {
 	s.Repace = s.repace
 	s.ctl = s.h.kit.New(&s.Flow, s.h.net)
 	if s.h.kit.RTT || s.paths != nil {
-		s.times = make([]vtime.Time, 64)
+		s.track = &track{times: make([]vtime.Time, 64), via: -1}
 	}
 	if s.paths != nil {
-		s.vias = make([]uint16, 64)
+		s.track.vias = make([]uint16, 64)
 		s.paths.join(now)
 	}
 	switch {
 	case s.u != nil:
 		s.u.begin()
 	case s.h.cfg.Recovery.keeps():
-		s.sel = &repeater{}
+		s.sel.on = true
 	}
-	s.slow.s = s
 	if ss := &s.h.cfg.SlowStart; ss.On {
-		s.slow.begin(now, ss.Packets)
+		s.slowStart(now, ss.Packets)
 	}
-	if s.h.cfg.Coflows.Scheduler != "" && !s.limit.on {
-		s.limit.on = true // until the coordinator has scheduled it
+	if s.h.cfg.Coflows.Scheduler != "" && !s.limits {
+		s.limits = true // until the coordinator has scheduled it
 	}
 	s.avail = now
 	s.nic.add(now, s)
@@ -136,10 +141,10 @@ func (s *sender) hasData() bool {
 	if s.u != nil {
 		return s.u.hasData()
 	}
-	if s.limit.on && s.limit.rate == 0 || s.drains && s.next%int64(s.h.cfg.AckEvery) == 0 {
+	if s.limits && s.limitRate == 0 || s.drains && s.next%int64(s.h.cfg.AckEvery) == 0 {
 		return false
 	}
-	if s.sel != nil && s.sel.lost(s.una) >= 0 {
+	if s.sel.recovering && s.sel.lost(s.una) >= 0 {
 		return true
 	}
 	return s.next < s.total && (s.Window == 0 || (s.next-s.una)*int64(s.MTU) < s.window())
@@ -162,7 +167,7 @@ func (s *sender) payload(n int64) int {
 
 // take returns the number of the packet to send now.
 func (s *sender) take() int64 {
-	if s.sel != nil {
+	if s.sel.recovering {
 		if n := s.sel.lost(s.una); n >= 0 {
 			s.sel.repeat++
 			return n
@@ -187,15 +192,17 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 	}
 	s.last = s.full - s.MTU + s.payload(n)
 	f := s.h.net.Frames().Get()
-	f.Data = append(f.Data, s.head.header()...)
+	telemetry := s.h.kit.Telemetry.Len()
+	f.Data = s.head.appendTo(f.Data, telemetry)
 	if s.paths != nil {
-		if via := s.paths.choose(now, s); via != s.via {
-			s.via, s.moved = via, n
+		t := s.track
+		if via := s.paths.choose(now, s); via != t.via {
+			t.via, t.moved = via, n
 		}
-		s.paths.setTag(f.Data, s.via, s.tagCoflow())
-		s.paths.sending(now, s.via, s.last)
+		s.paths.setTag(f.Data, t.via, s.tagCoflow())
+		s.paths.sending(now, t.via, s.last)
 	}
-	if s.times != nil {
+	if s.track != nil {
 		s.stamp(n, now)
 	}
 	payload := s.MTU
@@ -207,7 +214,7 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 			op = packet.OpSendOnly
 		}
 		if payload != s.MTU {
-			s.head.resize(f.Data, payload)
+			s.head.resize(f.Data, telemetry+payload)
 		}
 		if s.task != 0 && n == high {
 			s.h.work.leaving(now+s.h.rate.TxTime(s.last), s.task)
@@ -216,11 +223,11 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 		op = packet.OpSendFirst
 	}
 	every := int64(s.h.cfg.AckEvery)
-	bth := f.Data[s.head.bth:]
+	bth := f.Data[s.head.bth()+telemetry:]
 	bth[0] = byte(op)
 	psn := (s.psn + uint32(n)) & 0xffffff
 	// The receiver may already have all packets after a single retransmission.
-	if request || every == 1 || n%every == every-1 || s.sel != nil && n < high {
+	if request || every == 1 || n%every == every-1 || s.sel.on && n < high {
 		psn |= 1 << 31
 	}
 	binary.BigEndian.PutUint32(bth[8:], psn)
@@ -235,7 +242,9 @@ func (s *sender) nextFrame(now vtime.Time) *packet.Frame {
 // sentAt records that the last packet is on the link from now until end.
 func (s *sender) sentAt(now, end vtime.Time) {
 	s.avail = now + s.spacing()
-	s.ctl.Sent(now, s.last)
+	if s.h.kit.Counts {
+		s.ctl.Sent(now, s.last)
+	}
 	if !s.waiting && s.u == nil {
 		s.arm(end)
 	}
@@ -244,7 +253,7 @@ func (s *sender) sentAt(now, end vtime.Time) {
 // spacing returns the time from the start of the last packet until the flow may
 // send another.
 func (s *sender) spacing() vtime.Time {
-	rate := s.limit.of(s.Rate)
+	rate := s.limited(s.Rate)
 	if s.last != s.full {
 		return rate.TxTime(s.last)
 	}
@@ -256,7 +265,7 @@ func (s *sender) spacing() vtime.Time {
 
 // repace moves the next packet after a change of the rate, as if the new rate
 // had applied since the last packet was sent.
-func (s *sender) repace(old vtime.Rate) { s.respace(s.limit.of(old), s.limit.of(s.Rate)) }
+func (s *sender) repace(old vtime.Rate) { s.respace(s.limited(old), s.limited(s.Rate)) }
 
 func (s *sender) respace(old, rate vtime.Rate) {
 	// A stopped flow has waited long enough. One that stops has no next packet.
@@ -283,15 +292,16 @@ func (s *sender) tagCoflow() uint16 {
 
 // stamp stores the sending time and path of a packet.
 func (s *sender) stamp(n int64, now vtime.Time) {
-	if inFlight := s.high - s.una; inFlight > int64(len(s.times)) {
-		s.times = spread(s.times, s.una, s.high)
-		if s.vias != nil {
-			s.vias = spread(s.vias, s.una, s.high)
+	t := s.track
+	if inFlight := s.high - s.una; inFlight > int64(len(t.times)) {
+		t.times = spread(t.times, s.una, s.high)
+		if t.vias != nil {
+			t.vias = spread(t.vias, s.una, s.high)
 		}
 	}
-	s.times[n&int64(len(s.times)-1)] = now
-	if s.vias != nil {
-		s.vias[n&int64(len(s.vias)-1)] = uint16(s.via)
+	t.times[n&int64(len(t.times)-1)] = now
+	if t.vias != nil {
+		t.vias[n&int64(len(t.vias)-1)] = uint16(t.via)
 	}
 }
 
@@ -306,7 +316,7 @@ func spread[T any](ring []T, first, end int64) []T {
 }
 
 // went returns the path of a packet in flight.
-func (s *sender) went(n int64) int { return int(s.vias[n&int64(len(s.vias)-1)]) }
+func (s *sender) went(n int64) int { return int(s.track.vias[n&int64(len(s.track.vias)-1)]) }
 
 // acked handles an acknowledgement, positive or negative.
 func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
@@ -326,7 +336,7 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	a := &s.h.ack // of the host, to avoid an allocation per acknowledgement
 	*a = cc.Ack{Marked: bth.BECN() && s.h.kit.Receiver == cc.Echo && !s.stale()}
 	behind := aeth[packet.AETHLen:]
-	if s.sel != nil && len(behind) >= sackLen {
+	if s.sel.on && len(behind) >= sackLen {
 		behind = behind[sackLen:]
 	}
 	switch s.h.kit.Telemetry {
@@ -336,13 +346,13 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 		a.PINT = packet.AsPINT(behind)
 	}
 	if una > s.una {
-		if s.times != nil {
-			a.RTT = now - s.times[(una-1)&int64(len(s.times)-1)]
+		if t := s.track; t != nil {
+			a.RTT = now - t.times[(una-1)&int64(len(t.times)-1)]
 		}
 		if s.paths != nil {
 			s.paths.sense(s.went(una-1), a.RTT, bth.BECN())
 		}
-		if s.sel != nil {
+		if s.sel.on {
 			s.sel.advance(s.una, una)
 		}
 		s.una = una
@@ -358,21 +368,26 @@ func (s *sender) acked(now vtime.Time, bth packet.BTH, aeth packet.AETH) {
 	// What was lost has to be sent again before anything else can be acknowledged.
 	s.drains = s.una < s.high && !nak && (s.drains || s.h.cfg.Drain && bth.Drain())
 	// A gap that a change of path may have caused does not indicate a loss.
-	if nak && s.paths != nil && s.una < s.high && s.una >= s.moved {
+	if nak && s.paths != nil && s.una < s.high && s.una >= s.track.moved {
 		s.paths.repeat(now, s.went(s.una))
 	}
 	switch {
-	case s.sel != nil:
+	case s.sel.on:
 		s.selective(now, nak, aeth[packet.AETHLen:])
 	case nak:
 		s.cause = NAK
 		s.rewind(now)
 	}
 	mtu := int64(s.MTU)
-	a.Acked, a.Sent = s.una*mtu, min(s.next*mtu, s.size)
+	a.Acked, a.Sent = s.una*mtu, s.next*mtu
+	if s.next == s.total {
+		a.Sent = s.size
+	}
 	rate := s.Rate
 	s.ctl.Ack(now, a)
-	s.slow.acked(now, rate, a.Marked)
+	if s.slowly {
+		s.slowAcked(now, rate, a.Marked)
+	}
 	if s.pbfs != nil {
 		s.pbfs.updated(rate, a.Marked)
 	}
@@ -403,7 +418,9 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 		Rate:     vtime.Rate(cnp.RecRate()) * vtime.Mbps,
 		Feedback: int(cnp.Feedback()),
 	})
-	s.slow.acked(now, rate, false)
+	if s.slowly {
+		s.slowAcked(now, rate, false)
+	}
 	if s.pbfs != nil {
 		s.pbfs.updated(rate, false)
 	}
@@ -412,7 +429,7 @@ func (s *sender) notified(now vtime.Time, ip packet.IPv4, cnp packet.CNP) {
 func (s *sender) finish(now vtime.Time) {
 	s.ended = now
 	s.ctl.Stop()
-	s.ctl, s.times, s.vias, s.sel = nil, nil, nil, nil
+	s.ctl, s.track, s.sel = nil, nil, repeater{}
 	if s.paths != nil {
 		s.paths.part()
 	}
@@ -463,14 +480,14 @@ func (s *sender) Fire(now vtime.Time, arg uint64) {
 		s.paths.timeout(now, s.went(s.una))
 	}
 	switch {
-	case s.sel == nil:
+	case !s.sel.on:
 		s.rewind(now)
 	case s.h.cfg.Recovery == IRN:
 		s.sel.again(s.una, s.high, max(s.sel.highest, s.una+1))
 	default:
 		s.sel.again(s.una, s.high, s.high)
 		if s.h.cfg.Recovery == TCP {
-			s.slow.begin(now, 1)
+			s.slowStart(now, 1)
 		}
 	}
 	s.arm(now)

@@ -17,53 +17,49 @@ type SlowStart struct {
 // sets a rate instead of a window: the packets of a window are spread over the
 // round trip.
 type slowStart struct {
-	s    *sender
-	on   bool
 	rate vtime.Rate
 	end  vtime.Rate // at which it ends
 	next int64      // the round trip ends when this packet is acknowledged
 }
 
-// begin starts with a number of packets per round trip.
-func (ss *slowStart) begin(now vtime.Time, packets int) {
-	s := ss.s
+// slowStart starts with a number of packets per round trip.
+func (s *sender) slowStart(now vtime.Time, packets int) {
+	ss := &s.slow
 	rtt := max(s.BaseRTT, 1)
 	rate := vtime.Rate(float64(packets*s.full*8) * float64(vtime.Second) / float64(rtt))
 	if rate >= s.Rate {
 		return
 	}
 	end := s.Rate
-	if ss.on {
+	if s.slowly {
 		end = max(end, ss.end)
 	}
-	ss.on, ss.end, ss.next = true, end, s.next
-	ss.set(now, rate)
+	s.slowly, ss.end, ss.next = true, end, s.next
+	s.setSlow(now, rate)
 }
 
-// set sets the flow's rate.
-func (ss *slowStart) set(now vtime.Time, rate vtime.Rate) {
-	s := ss.s
-	ss.rate = max(rate, s.h.kit.Lowest)
+// setSlow sets the flow's rate.
+func (s *sender) setSlow(now vtime.Time, rate vtime.Rate) {
+	s.slow.rate = max(rate, s.h.kit.Lowest)
 	old := s.Rate
-	s.ctl.Restart(now, ss.rate)
+	s.ctl.Restart(now, s.slow.rate)
 	s.repace(old)
 }
 
-// acked ends it depending on congestion control's reaction to an
+// slowAcked ends the slow start depending on congestion control's reaction to an
 // acknowledgement or notification.
-func (ss *slowStart) acked(now vtime.Time, old vtime.Rate, marked bool) {
-	s := ss.s
+func (s *sender) slowAcked(now vtime.Time, old vtime.Rate, marked bool) {
+	ss := &s.slow
 	switch {
-	case !ss.on:
 	case marked || s.Rate < old:
-		ss.on = false
+		s.slowly = false
 	case s.una > ss.next:
 		ss.next = s.next
 		if 2*ss.rate >= ss.end {
-			ss.on = false
-			ss.set(now, ss.end)
+			s.slowly = false
+			s.setSlow(now, ss.end)
 			return
 		}
-		ss.set(now, 2*ss.rate)
+		s.setSlow(now, 2*ss.rate)
 	}
 }

@@ -100,7 +100,7 @@ func (c *Config) checkTransport() (path string, err error) {
 // uetHeaders returns the headers up to UDP of frames from one of the host's addresses to
 // a peer, with payload bytes after UDP.
 func (h *Host) uetHeaders(from, to Address, port uint16, class uint8, ecn packet.ECN, payload int) layout {
-	l := layout{ip: offIP, bth: uetHeaderLen, len: uetHeaderLen}
+	l := layout{ip: offIP, len: uetHeaderLen}
 	n := packet.IPv4Len + packet.UDPLen + payload
 	packet.Ethernet(l.bytes[:]).Set(to.MAC, from.MAC, packet.EtherTypeIPv4)
 	packet.IPv4(l.bytes[offIP:]).Set(from.IP, to.IP, packet.ProtoUDP, DSCP(class), ecn, 0, n)

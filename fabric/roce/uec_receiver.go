@@ -89,7 +89,7 @@ func (u *uecReceiver) data(now vtime.Time, f *packet.Frame, ip packet.IPv4, port
 	if d := n - r.expected; d > 0 {
 		r.outOfOrder++
 		r.degreeSum += d
-		r.degree = max(r.degree, d)
+		r.degree = max(r.degree, int32(d))
 		r.h.Stats.OutOfOrder++
 		r.h.Stats.Degree.Add(d)
 		r.early.set(n, r.expected)
@@ -142,7 +142,7 @@ func (u *uecReceiver) ack(now vtime.Time, port uint16, n int64, marked, again bo
 	base := max(n-63, r.expected+1)
 	f := u.frame(port, packet.UETAckLen)
 	packet.UET(f.Data[uetHeaderLen:]).SetAck(uint32(r.expected), u.own, u.peer, marked, again,
-		int16(max(n-r.expected, -1<<15)), int16(base-r.expected), r.early.window(base, r.expected), u.got, r.held)
+		int16(max(n-r.expected, -1<<15)), int16(base-r.expected), r.early.window(base, r.expected), u.got, int(r.held))
 	r.nic.send(now, r.class, f)
 }
 

@@ -202,7 +202,7 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, measured func(*fa
 		DegreeMax: r.Degree.Quantile(1), CNPs: r.CNPs, Timeouts: r.Timeouts, Dropped: r.Dropped, Hops: hops,
 	}}
 	s := &run.Summary
-	var fct, slow, short []float64
+	fct, slow, short := make([]float64, 0, len(r.Flows)), make([]float64, 0, len(r.Flows)), []float64(nil)
 	coflows := make(map[uint32]*coflow)
 	for i := range r.Flows {
 		f := &r.Flows[i]
@@ -222,6 +222,9 @@ func Collect(t *topo.Topology, r *fabric.Results, hops uint64, measured func(*fa
 		}
 		if f.Finished && f.Size < shortFlow {
 			short = append(short, f.FCT.Microseconds())
+		}
+		if run.Flows == nil {
+			run.Flows = make([]Flow, 0, len(r.Flows)-i)
 		}
 		run.Flows = append(run.Flows, Flow{
 			Src: t.Nodes[f.Src].Name, Dst: t.Nodes[f.Dst].Name, Bytes: f.Size, StartNS: f.Start.Nanoseconds(),

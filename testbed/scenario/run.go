@@ -307,6 +307,9 @@ func (r *runner) loop(ctx context.Context) error {
 				return err
 			}
 			r.expect(first)
+			if now == 0 {
+				r.lab.Ready()
+			}
 		}
 		r.settle()
 		if r.gate != nil {

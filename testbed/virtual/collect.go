@@ -27,14 +27,21 @@ func gcPercent(live uint64, hosts int) int {
 // that it is worth a collection.
 const manyHosts = 1024
 
+// Ready is called when the first flows have been added. It collects the garbage that the
+// start of a large network has left, so that packets take its memory, and a collection
+// during the run is unlikely.
+func (l *Lab) Ready() {
+	if hosts := len(l.cfg.Topology.Hosts()); hosts >= manyHosts && os.Getenv("GOGC") == "" {
+		runtime.GC()
+		collectLess(hosts)
+	}
+}
+
 // collectLess sets when this process collects its garbage next. The variable GOGC takes
 // precedence.
 func collectLess(hosts int) {
 	if os.Getenv("GOGC") != "" {
 		return
-	}
-	if hosts >= manyHosts {
-		runtime.GC()
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
