@@ -113,7 +113,7 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 	if len(buffers) == 0 {
 		return list, nil
 	}
-	if err := c.checkBuffer(ctx, n, skid, guaranteed, most); err != nil {
+	if err := c.checkBuffer(ctx, n, skid, guaranteed, most, t.Switch.PFC.Alpha); err != nil {
 		return nil, err
 	}
 	list = append(list, Wanted{Pipe: PipeAll, Entry: Entry{Table: poolTable, Match: []Match{Eq("pool", skidPool)}, Data: map[string]any{"size_cells": skid}}})
@@ -123,7 +123,7 @@ func (c *Client) Network(ctx context.Context, t *topo.Topology, node, class int,
 // checkBuffer returns an error if the chip's buffer has no room for the headroom and
 // the reserved cells of a switch's ports, or if the largest XOFF, in cells, cannot be
 // reached.
-func (c *Client) checkBuffer(ctx context.Context, n *topo.Node, skid, guaranteed, xoff int) error {
+func (c *Client) checkBuffer(ctx context.Context, n *topo.Node, skid, guaranteed, xoff int, alpha float64) error {
 	pool, err := c.poolSize(ctx, ingressPool)
 	if err != nil {
 		return err
@@ -138,8 +138,12 @@ func (c *Client) checkBuffer(ctx context.Context, n *topo.Node, skid, guaranteed
 		return fmt.Errorf("switch %s: the headroom of its ports needs %d cells of %d bytes, and the chip has %d besides %s (%d) and what is guaranteed to ports (%d): use shorter or slower links, a smaller switch.mtu, or PFC between hosts and leaves only (hosts_only)",
 			n.Name, skid, bytes, max(free, 0), ingressPool, pool, guaranteed)
 	case xoff > pool:
-		return fmt.Errorf("switch %s: XOFF is %d cells of %d bytes, which an ingress queue never has: %s, which all share, has %d; lower switch.pfc.xoff to at most %v, or enlarge the pool in the driver",
-			n.Name, xoff, bytes, ingressPool, pool, vtime.Size(pool*bytes))
+		lower := fmt.Sprintf("lower switch.pfc.xoff to at most %v", vtime.Size(pool*bytes))
+		if alpha > 0 {
+			lower = fmt.Sprintf("it is that of switch.pfc.alpha with switch.buffer: lower one of them, so that XOFF is at most %v", vtime.Size(pool*bytes))
+		}
+		return fmt.Errorf("switch %s: XOFF is %d cells of %d bytes, which an ingress queue never has: %s, which all share, has %d; %s, or enlarge the pool in the driver",
+			n.Name, xoff, bytes, ingressPool, pool, lower)
 	}
 	return nil
 }

@@ -56,14 +56,24 @@ func (s *Switch) peer(port int) *topo.Node { return &s.Net.Nodes[s.Node.Ports[po
 
 // choices returns the ports among which the program chooses: those to higher tiers,
 // if there are several.
-func (s *Switch) choices() (list []int) {
+func (s *Switch) choices() []int {
+	if list := s.uplinks(); len(list) > 1 {
+		return list
+	}
+	return nil
+}
+
+// choosesPaths reports whether the program is for switches with several paths.
+func (s *Switch) choosesPaths() bool {
+	return s.Program.Base != "ecmp" || s.Program.Has("rlb") || s.Program.Has("rlb_adaptive")
+}
+
+// uplinks returns the ports to higher tiers.
+func (s *Switch) uplinks() (list []int) {
 	for p := 1; p <= len(s.Node.Ports); p++ {
 		if n := s.peer(p); n.Kind == topo.Switch && n.Tier > s.Node.Tier && !s.link(p).Unused {
 			list = append(list, p)
 		}
-	}
-	if len(list) < 2 {
-		return nil
 	}
 	return list
 }

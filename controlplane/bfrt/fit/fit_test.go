@@ -171,3 +171,18 @@ func TestLoadsOfAllMessages(t *testing.T) {
 		t.Errorf("the load of a spine's %s is %v: %s", l.Port, l.Rate, l.From)
 	}
 }
+
+// A leaf with one uplink has a line about schemes that choose among paths.
+func TestOneUplink(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		uplinks int
+		want    bool
+	}{{"plb", 1, true}, {"rlb-ecmp", 1, true}, {"drill", 1, true}, {"ecmp", 1, false}, {"pcn", 1, false}, {"plb", 2, false}} {
+		s := leaf(t, c.program, 4, c.uplinks, 100*vtime.Gbps, 100*vtime.Gbps)
+		text := strings.Join(s.Report(), "\n")
+		if strings.Contains(text, "port 5 is the only one to a higher tier: "+c.program+" has no paths to choose from here") != c.want {
+			t.Errorf("%s with %d uplinks:\n%s", c.program, c.uplinks, text)
+		}
+	}
+}

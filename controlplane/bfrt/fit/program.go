@@ -124,8 +124,11 @@ func (s *Switch) checkHeadroom() error {
 const chipBuffer vtime.Size = 280 * 1024 * manifest.CellBytes
 
 // checkBuffer returns an error if thresholds follow from a buffer that the chip does not
-// have.
+// have, or if XOFF is less than a frame.
 func (s *Switch) checkBuffer() error {
+	if pfc := s.Net.Switch.PFC; !pfc.Off && pfc.Alpha == 0 && pfc.XOFF < vtime.Size(s.Net.LargestFrame()) {
+		return fmt.Errorf("switch.pfc.xoff is %v, less than a frame of %d bytes (switch.mtu): each such frame would pause its link; raise it", pfc.XOFF, s.Net.LargestFrame())
+	}
 	if b := s.Net.Switch.Buffer; b > chipBuffer {
 		return fmt.Errorf("switch.buffer is %v, and a Tofino has %v, from which thresholds would follow: lower it", b, chipBuffer)
 	}

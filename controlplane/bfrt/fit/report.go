@@ -21,6 +21,9 @@ func (s *Switch) Report() []string {
 	if spans := s.spans(n); spans != "" {
 		lines = append(lines, "times: "+spans)
 	}
+	if only := s.uplinks(); len(only) == 1 && s.choosesPaths() {
+		lines = append(lines, fmt.Sprintf("port %d is the only one to a higher tier: %s has no paths to choose from here", only[0], s.Program.Program))
+	}
 	lines = append(lines, s.loads()...)
 	if s.Net.Switch.PFC.Alpha > 0 && !s.Net.Switch.PFC.Off {
 		lines = append(lines, "XOFF is static on the chip: that of a busy switch with the topology's alpha")
