@@ -46,7 +46,8 @@ func newTofinoCheckCmd() *cobra.Command {
 		Long: `Check programs of the Tofino Native Architecture: their types, and that they use
 nothing that a Tofino 1 cannot execute, such as two accesses to a register by one
 packet, a comparison of two variables, or a fifth RegisterAction. Each error has
-its position and says what to do instead. Only p4c can decide whether a program
+its position and says what to do instead. There are warnings of comparisons that are
+wrong for some values of the clock. Only p4c can decide whether a program
 fits into the stages: see "pauseless tofino build".`,
 		Example: `  pauseless gen --profile rlb-drill --target tna -o out && pauseless tofino check out/rlb-drill.p4`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -65,12 +66,17 @@ fits into the stages: see "pauseless tofino build".`,
 				if list.Err() == nil && r.Types.Main == nil {
 					list.Errorf(diag.FilePos(f), lower.CodeNoMain, "the program has no package instance named main, as in Switch(pipe) main; of tna.p4")
 				}
+				if !list.HasErrors() {
+					if err := reportDiagnostics(cmd, &compileFlags{}, f, list, r.Set.Source); err != nil {
+						return err
+					}
+				}
 				all = append(all, list...)
 			}
 			if err := all.Err(); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "programs without errors: %d\n", len(args))
+			fmt.Fprintf(cmd.OutOrStdout(), "programs without errors: %d, warnings: %d\n", len(args), len(all))
 			return nil
 		},
 	}

@@ -23,13 +23,38 @@ func (c *checker) ages(d *syntax.InstanceDecl, body *syntax.BlockStmt, own map[s
 	if quiet(d.Annotations) {
 		return
 	}
+	values := make(map[string]syntax.Expr) // of variables of the RegisterAction
+	syntax.WalkStmts(body, func(s syntax.Stmt) {
+		switch s := s.(type) {
+		case *syntax.AssignStmt:
+			if n, ok := s.X.(*syntax.NameExpr); ok {
+				if _, local := values[n.Name]; local {
+					values[n.Name] = s.Y
+				}
+			}
+		case *syntax.DeclStmt:
+			if v, ok := s.Decl.(*syntax.VarDecl); ok {
+				values[v.Name.Name] = v.Init
+			}
+		}
+	})
 	signed := make(map[string][]source.Pos) // of one condition, by the cell's field
 	see := func(x syntax.Expr) bool {
 		b, ok := x.(*syntax.BinaryExpr)
 		if !ok || !orders(b.Op) {
 			return true
 		}
+		for _, sides := range [][2]syntax.Expr{{b.X, b.Y}, {b.Y, b.X}} {
+			if n := root(uncast(sides[0])); n != nil && own[n.Name] && values[n.Name] == nil && c.isTime(sides[1]) {
+				c.rep.Warnf(b.OpPos, CodeAge,
+					"%s is compared with a time itself: when the clock has wrapped, the smaller number is the later time: compare the difference, as in `(int<32>) (last - before) <= 0 || (int<32>) (last - now) > 0`",
+					syntax.Text(sides[0]))
+			}
+		}
 		for _, side := range []syntax.Expr{b.X, b.Y} {
+			if n, ok := uncast(side).(*syntax.NameExpr); ok && values[n.Name] != nil {
+				side = values[n.Name]
+			}
 			cell := c.ageOf(side, own)
 			if cell == "" {
 				continue
@@ -87,18 +112,11 @@ func (c *checker) shortTimes(body *syntax.BlockStmt, annotations []*syntax.Annot
 
 // ageOf returns the text of the cell whose difference to a field x is, or nothing.
 func (c *checker) ageOf(x syntax.Expr, own map[string]bool) string {
-	for {
-		cast, ok := x.(*syntax.CastExpr)
-		if !ok {
-			break
-		}
-		x = cast.X
-	}
-	b, ok := x.(*syntax.BinaryExpr)
+	b, ok := uncast(x).(*syntax.BinaryExpr)
 	if !ok || b.Op != syntax.Minus || c.info.ValueOf(b.X) != nil || c.info.ValueOf(b.Y) != nil {
 		return ""
 	}
-	l, r := root(b.X), root(b.Y)
+	l, r := root(uncast(b.X)), root(uncast(b.Y))
 	switch {
 	case l == nil || r == nil || own[l.Name] == own[r.Name]:
 		return ""

@@ -42,6 +42,7 @@ const (
 // Check reports constructs that the hardware cannot execute.
 func Check(tree *syntax.Program, info *types.Info, rep *source.Reporter) {
 	c := &checker{info: info, rep: rep}
+	c.clocks(tree)
 	for _, d := range tree.Decls {
 		if d, ok := d.(*syntax.ControlDecl); ok && d.HasBody {
 			c.control(d)
@@ -50,8 +51,9 @@ func Check(tree *syntax.Program, info *types.Info, rep *source.Reporter) {
 }
 
 type checker struct {
-	info *types.Info
-	rep  *source.Reporter
+	info  *types.Info
+	rep   *source.Reporter
+	times map[string]bool // fields and variables that have a time
 }
 
 func (c *checker) control(d *syntax.ControlDecl) {
