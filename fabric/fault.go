@@ -34,9 +34,9 @@ type Fault struct {
 	// Node is a switch that loses received frames.
 	Node  string   `yaml:"node"`
 	Pairs []string `yaml:"pairs"` // "h1-h9": only frames from h1 to h9; none: all frames
-	// BySeed draws another switch of Node's tier for each seed of a scenario's runs, and
-	// other leaves for Pairs, whose hosts keep their places in them, so that results are
-	// not those of one draw.
+	// BySeed draws another switch of Node's tier for each seed of a scenario's runs, and other
+	// leaves for Pairs, whose hosts keep their places in them, so results do not depend on one
+	// choice.
 	BySeed bool `yaml:"by_seed"`
 
 	// Loss is the probability that a frame is lost, on the link or in the

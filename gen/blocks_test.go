@@ -25,7 +25,7 @@ import (
 // shared block the needs, options, hooks and metadata.
 func TestBlocksAreDocumented(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(`<!-- Made from the code by a test of package gen; make golden writes it anew. -->
+	b.WriteString(`<!-- Made from the code by a test of package gen; make golden rewrites it. -->
 
 # Blocks, for authors of schemes
 

@@ -29,8 +29,8 @@ type Network interface {
 
 // Config describes hosts. Start from Defaults: zero values are not replaced.
 type Config struct {
-	// Defaults names the defaults of keys that a file leaves out: those of operators, or
-	// those of the papers.
+	// Defaults selects the defaults of keys that a file leaves out: values of operators, or of
+	// the papers
 	Defaults Preset `yaml:"defaults"`
 	MTU      int    `yaml:"mtu" limits:"64..9216"` // payload bytes of a full packet
 	// Transport is roce or uec. With uec, recovery and its times have no effect.
@@ -76,8 +76,7 @@ type Config struct {
 	// AcksUnpaused lets acknowledgements leave a host while PFC pauses their class.
 	// HPCC's simulator has a key for it.
 	AcksUnpaused bool `yaml:"-" json:"-"`
-	// GlobalRTT uses the longest base round trip of all pairs of hosts as that of
-	// every flow.
+	// GlobalRTT uses the longest base round trip of all pairs of hosts for every flow.
 	GlobalRTT bool `yaml:"global_rtt"`
 	// Tag makes packets of coflows carry the coflow's number before the IP header.
 	Tag bool `yaml:"tag"`

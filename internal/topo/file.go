@@ -43,8 +43,8 @@ type Change struct {
 	Link  string  `yaml:"link"`
 	Share float64 `yaml:"share" limits:"0..1"` // from 0 to 1; zero means all
 	Seed  uint64  `yaml:"seed"`                // of the draw
-	// BySeed draws anew for each seed of a scenario's runs, so that its results are not
-	// those of one draw.
+	// BySeed makes another random choice for each seed of a scenario's runs, so results do not
+	// depend on one choice.
 	BySeed bool `yaml:"by_seed"`
 
 	Rate   vtime.Rate `yaml:"rate"`               // zero: not changed

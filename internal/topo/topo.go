@@ -253,9 +253,9 @@ type Recirculation struct {
 	// with RLB, 1us with ConWeave, and none otherwise. RLB computes with both
 	// parameters: change them as well.
 	Latency vtime.Time `yaml:"latency"`
-	// OwnBuffer gives the packets that recirculate a buffer of their own, without a
-	// limit. PFC and the limits of other queues do not count them. In ConWeave's
-	// simulator, packets that wait at a leaf are in no buffer.
+	// OwnBuffer stores recirculating packets in a separate buffer without a limit. PFC and the
+	// limits of other queues do not count them. In ConWeave's simulator, packets that wait at a
+	// leaf are in no buffer.
 	OwnBuffer bool `yaml:"own_buffer"`
 }
 

@@ -218,7 +218,7 @@ func jsonOf(text, scalar string) any {
 // page returns the reference page of a kind of file.
 func page(title, about, example, kind string, v value, keys []string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Made from the comments of Go types by testbed/reference; make golden writes it anew. -->\n\n# %s\n\n%s\n\n", title, about)
+	fmt.Fprintf(&b, "<!-- Made from the comments of Go types by testbed/reference; make golden rewrites it. -->\n\n# %s\n\n%s\n\n", title, about)
 	fmt.Fprintf(&b, "`pauseless schema %s` prints the JSON Schema of these files.\nAn editor with a YAML language server completes and checks them where the first line is\n\n", kind)
 	fmt.Fprintf(&b, "    # yaml-language-server: $schema=%s.schema.json\n\n", kind)
 	b.WriteString("An example:\n\n```yaml\n" + strings.TrimPrefix(example, "# SPDX-License-Identifier: Apache-2.0\n") + "```\n\n")

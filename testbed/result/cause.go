@@ -19,12 +19,12 @@ type Cause struct {
 	// Of are the answers that it explains: none, opposite and smaller; the first two if it
 	// is left out.
 	Of []string `yaml:"of"`
-	// Scale is that of the experiment which shows it: small if empty. A claim at the other
-	// scale has it as a remark.
+	// Scale is the scale of the experiment that shows it: small if empty. For a claim at the
+	// other scale the cause is a remark.
 	Scale string `yaml:"scale"`
 	// Bound reports whether the proof is a limit: its interval excludes the paper's effect.
 	Bound bool `yaml:"bound"`
-	// Gain is what the proof's effect must be: paper, near that of the paper, or more, at
+	// Gain is the required effect of the proof: paper, near the paper's effect, or more, at
 	// least as large.
 	Gain string `yaml:"gain"`
 	// Proof names the claims of By that must all hold.

@@ -26,7 +26,7 @@ type Claim struct {
 	// values for Than, if they differ.
 	At     map[string]string `yaml:"at" json:"at,omitempty"`
 	ThanAt map[string]string `yaml:"than_at" json:"than_at,omitempty"`
-	// Premise is what must be there for the claim to be tested.
+	// Premise is the condition under which the claim is tested.
 	Premise Premise `yaml:"premise" json:"premise,omitzero"`
 	// Over is how several points are combined: each (the default), mean, or best.
 	Over string `yaml:"over" json:"over,omitempty"`

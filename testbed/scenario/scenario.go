@@ -100,7 +100,7 @@ type Keys struct {
 	Target string `yaml:"target"`
 	// Set sets parameters of the profile, as in red.kmin: 160KB.
 	Set map[string]string `yaml:"set"`
-	// BMv2 makes the programs those that BMv2 runs.
+	// BMv2 selects the programs for BMv2.
 	BMv2 BMv2 `yaml:"bmv2"`
 	// Hosts configures the hosts. The profile's requirements are set automatically:
 	// its congestion control, if none is given, and its tags and marks.
@@ -131,8 +131,7 @@ type Keys struct {
 	// must have an end.
 	Warmup  vtime.Time `yaml:"warmup"`
 	Measure Measure    `yaml:"measure"`
-	// Explain makes runs tell why links were paused, and have the metrics of storms
-	// (docs/pauses.md).
+	// Explain records why links were paused, and adds the metrics of storms (docs/pauses.md).
 	Explain bool `yaml:"explain"`
 }
 
