@@ -125,7 +125,7 @@ func (c *Config) For(t *topo.Topology) (warnings diag.List) {
 		c.Switch.Buffer = vtime.Size(most) * 375 * vtime.KB
 		for _, id := range t.Switches() {
 			if n := len(t.Nodes[id].Ports); n != most {
-				warnings.Warnf(at, code, "BUFFER_SIZE 0 is 375 KB for each port of a switch; here all switches have the buffer of the largest, %v", c.Switch.Buffer)
+				warnings.Warnf(at, code, "BUFFER_SIZE 0 is 375 KB for each port of a switch; in pauseless all switches have the buffer of the largest, %v", c.Switch.Buffer)
 				break
 			}
 		}
@@ -151,7 +151,7 @@ func (c *Config) timeout(t *topo.Topology) (warnings diag.List) {
 		return nil
 	}
 	c.Hosts.RTO = 4 * e.LongestRTT()
-	warnings.Warnf(diag.FilePos(c.name), code, "with %s hosts have a retransmission timeout here, %v, four round trips; in the simulator they have none, and a flow never ends if a NACK or the packet that it asks for is lost", list(causes), c.Hosts.RTO)
+	warnings.Warnf(diag.FilePos(c.name), code, "with %s hosts have in pauseless a retransmission timeout of %v, four round trips; in the simulator they have none, and a flow never ends if a NACK or the packet that it asks for is lost", list(causes), c.Hosts.RTO)
 	return warnings
 }
 
@@ -306,7 +306,7 @@ func (p *configParser) finish() {
 		p.down.At = p.flowsFrom + p.downAfter
 		c.LinkDown = p.down
 		if slices.Contains([]string{"conga", "letflow", "conweave"}, c.Profile) {
-			p.list.Warnf(p.given["LINK_DOWN"], code, "LINK_DOWN with LB_MODE 3, 6 or 9: ConWeave's simulator does not change the paths of these schemes, and flows on the link stop; here all routes change")
+			p.list.Warnf(p.given["LINK_DOWN"], code, "LINK_DOWN with LB_MODE 3, 6 or 9: ConWeave's simulator does not change the paths of these schemes, and flows on the link stop; in pauseless all routes change")
 		}
 	}
 	for _, why := range p.order {
@@ -366,7 +366,7 @@ func (p *configParser) window() {
 		h.Window, h.WindowFollowsRate, h.FixedWindow = 1, p.varWin, !p.varWin
 	case h.CC.Algorithm == "hpcc":
 		h.CC.HPCC.Unbounded = true
-		p.list.Warnf(p.given["HAS_WIN"], code, "HAS_WIN 0 with HPCC: its simulator divides queues by the window, which is zero; as there, a queue makes rates fall to the least")
+		p.list.Warnf(p.given["HAS_WIN"], code, "HAS_WIN 0 with HPCC: its simulator divides queues by the window, which is zero; as in the simulator, a queue makes rates fall to the minimum")
 		fallthrough
 	default:
 		h.NoWindow = true
@@ -406,7 +406,7 @@ func (p *configParser) missing() {
 	file := diag.FilePos(*p.name)
 	keys = slices.DeleteFunc(keys, p.has)
 	if len(keys) > 0 {
-		p.list.Warnf(file, code, "the simulator does not work without %s; here each packet is acknowledged, and rates and timers are those of its run.py", list(keys))
+		p.list.Warnf(file, code, "the simulator does not work without %s; in pauseless each packet is acknowledged, and rates and timers are those of its run.py", list(keys))
 	}
 	if cc := p.c.Hosts.CC.Algorithm; (cc == "dcqcn" || cc == "dctcp") && !p.has("EWMA_GAIN") {
 		p.list.Warnf(file, code, "without EWMA_GAIN it is 0, as in the simulator: the share of marked packets stays at 1, and cuts halve the rate")
@@ -427,7 +427,7 @@ func (p *configParser) marks() {
 			continue // see For
 		}
 		if kmin > kmax {
-			p.list.Warnf(p.given["KMIN_MAP"], code, "KMIN_MAP: %v at %v is above KMAX_MAP's %v; all is marked from there on", kmin, r, kmax)
+			p.list.Warnf(p.given["KMIN_MAP"], code, "KMIN_MAP: %v at %v is above the %v of KMAX_MAP; above it every packet is marked", kmin, r, kmax)
 			kmin = kmax
 		}
 		c.Marks = append(c.Marks, Mark{r, kmin, kmax, pmax})

@@ -34,7 +34,7 @@ func ReadFlows(name string, t *topo.Topology) (flows []fabric.Flow, d Dialect, w
 		return nil, HPCC, nil, err
 	}
 	if flows, d, err = r.flows(t); err == nil && r.skip() {
-		warnings.Warnf(diag.MakePos(&name, r.line, r.col), code, "from here on the file is not read: its first line says %d flows, as in the simulator", len(flows))
+		warnings.Warnf(diag.MakePos(&name, r.line, r.col), code, "the file is not read from this line on: its first line declares %d flows, as in the simulator", len(flows))
 	}
 	return flows, d, warnings, err
 }
@@ -169,10 +169,10 @@ func Adapt(name string, flows []fabric.Flow) (warnings diag.List) {
 		for _, c := range slices.Sorted(maps.Keys(classes)) {
 			text = append(text, fmt.Sprint(c))
 		}
-		warnings.Warnf(at, code, "flows have the priorities %s: only class %d is lossless here, and a higher one goes first; in the simulator all but 0 are lossless and take turns, and 0 goes first", list(text), manifest.LosslessClass)
+		warnings.Warnf(at, code, "flows have the priorities %s: only class %d is lossless in pauseless, and higher classes are sent first; in the simulator all classes but 0 are lossless and alternate, and 0 is sent first", list(text), manifest.LosslessClass)
 	}
 	if unsorted {
-		warnings.Warnf(at, code, "flows are not in the order of their starts: each starts at its time here; in the simulator time goes back")
+		warnings.Warnf(at, code, "flows are not in the order of their starts: in pauseless each starts at its time; in the simulator time goes back")
 	}
 	return warnings
 }

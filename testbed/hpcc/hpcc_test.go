@@ -78,7 +78,7 @@ func TestFlowsBeyondTheCountAreWarnedOf(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f.txt")
 	for text, want := range map[string]string{
 		"1\n0 2 3 100 5 2\n\n \n":             "",
-		"1\n0 2 3 100 5 2\n0 2 3 100 6 2.5\n": "f.txt:3:1: warning: from here on the file is not read: its first line says 1 flows",
+		"1\n0 2 3 100 5 2\n0 2 3 100 6 2.5\n": "f.txt:3:1: warning: the file is not read from this line on: its first line declares 1 flows",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

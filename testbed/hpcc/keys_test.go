@@ -299,7 +299,7 @@ func TestPriorities(t *testing.T) {
 	for text, want := range map[string]string{
 		"2\n0 2 4 100 5 2\n3 2 4 100 5 2\n": "",
 		"1\n0 2 0 100 5 2\n":                "flows have the priorities 0:",
-		"2\n0 2 3 100 5 2\n3 2 4 100 5 2\n": "flows have the priorities 3 and 4: only class 3 is lossless here",
+		"2\n0 2 3 100 5 2\n3 2 4 100 5 2\n": "flows have the priorities 3 and 4: only class 3 is lossless in pauseless",
 		"2\n0 2 3 100 5 3\n3 2 3 100 5 2\n": "flows are not in the order of their starts",
 	} {
 		flows, _, err := ParseFlows("f.txt", text, n)
