@@ -120,7 +120,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 	}
 	switch {
 	case c.network != "" && (len(all) > 0 || c.topology != "" || len(c.thrift) > 0):
-		return nil, usageErrorf(cmd, "--network gives the switches' addresses; leave --addr, --topology and --thrift out")
+		return nil, usageErrorf(cmd, "--network contains the switches' addresses; leave out --addr, --topology and --thrift")
 	case c.network != "":
 		var file string
 		if all, file, err = deployedTargets(c.network); err != nil {
@@ -136,7 +136,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 		}
 		all = c.place(all)
 		if len(all) == 0 {
-			return nil, fmt.Errorf("%s gives no switch an address; add addresses: {l1: \"127.0.0.1:9559\", …}, or use --addr", c.topology)
+			return nil, fmt.Errorf("%s contains no addresses of switches; add addresses: {l1: \"127.0.0.1:9559\", …}, or use --addr", c.topology)
 		}
 	}
 	if len(all) == 0 {

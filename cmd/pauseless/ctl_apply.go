@@ -41,15 +41,17 @@ func newCtlApplyCmd(c *ctl) *cobra.Command {
 		Short: "Configure switches for a topology file",
 		Long: `Compute from the topology what each switch needs (forwarding, paths, leaf ids,
 clone sessions, multicast groups, thresholds), compare it with the state of the
-switch, and write the difference: first additions, then deletions. Running
-it again changes nothing. The program is that of a profile, or your own with --p4 and
---entries, or with --p4info, --config and --manifest; --number maps ports to those of a Tofino with
-Stratum. With --thrift the switches are BMv2s, and the program is compiled for
-BMv2: times in µs, depths in packets, flow control by the program itself. The
-addresses of switches are those in the file, or of --addr NAME=HOST:PORT.
+switch, and write the difference: first additions, then deletions. Running it again
+changes nothing. The addresses of switches are in the topology file, or in
+--addr NAME=HOST:PORT.
 
-With --keep it keeps running, and configures switches again when they restart,
-when another controller has written, and when the topology file changes. With
+The program is generated from a profile, or is your own: --p4 with --entries, or
+--p4info with --config and --manifest. --number maps the topology's ports to the ports
+of a Tofino with Stratum. With --thrift the switches are BMv2s, and the program is
+compiled for BMv2: times in µs, depths in packets, flow control by the program.
+
+With --keep the controller continues to run, and configures switches again when they
+restart, when another controller has written, and when the topology file changes. With
 --keep --standby it waits until there is no primary controller.`,
 		Example: `  pauseless ctl apply fabric.yaml --profile rlb-drill --dry-run
   pauseless ctl apply fabric.yaml --profile rlb-drill

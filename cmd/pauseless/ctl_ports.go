@@ -155,7 +155,7 @@ all ports. BMv2 drops packets that do not fit without counting them.`,
 				return usageErrorf(cmd, "give --rate or --depth")
 			}
 			if priority > 7 || priority != bmv2.All && port == bmv2.All {
-				return usageErrorf(cmd, "priorities are those of a port, from 0 to 7")
+				return usageErrorf(cmd, "the priorities of a port are 0 to 7")
 			}
 			targets, err := c.targets(cmd)
 			if err != nil {

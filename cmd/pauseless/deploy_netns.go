@@ -27,21 +27,20 @@ func newDeployNetnsCmd() *cobra.Command {
 		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME | --p4 FILE",
 		Short: "Build a topology of network namespaces and veth pairs, as root",
 		Long: `Build the network, load the program into its switches, write their entries and
-keep them until Ctrl-C; then remove everything. With --detach
-everything keeps running in the background. --down removes a network, given by its
-name or its topology file, also after a crash.
+restore them until Ctrl-C; then remove the network. With --detach the network stays
+up in the background. --down removes a network, named by its name or its topology
+file, also after a crash.
 
-Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses.
-It has static neighbour entries, so that traffic starts without ARP. The switches'
-interfaces (l1-eth3) are those of this machine: capture them with any tool, or
-with pauseless deploy capture.
+Each host is a namespace NETWORK-HOST with the topology's IP and MAC addresses, and
+with static neighbour entries, so traffic starts without ARP. The interfaces of
+switches (l1-eth3) are in the namespace of this machine: capture them with any tool,
+or with pauseless deploy capture.
 
-With --p4 the switches run a program of your own, with the entries of --entries. The
-files of p4lang's tutorials and of p4-utils can be used as they are: hosts have the
-addresses that they give and execute, as root in their namespaces, the commands that
-they list; programs and entries are those that they name, unless --p4 and --entries
-give others. Such networks are not slower than their topology, but links are at most
-as fast as this machine.`,
+With --p4 the switches run your own program, with the entries of --entries. Files of
+p4lang's tutorials and of p4-utils work unchanged: their addresses, programs and
+entries are used (unless --p4 and --entries name others), and hosts execute the
+commands in the files, as root in their namespaces. Such networks are not slower than
+their topology, but links are at most as fast as this machine.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo pauseless deploy netns pod-topo/topology.json --p4 basic.p4
   sudo pauseless deploy netns p4app.json --switch bmv2

@@ -32,10 +32,10 @@ Without a file, use the built-in scenario, which --print prints: incasts and
 other flows, DRILL against RLB over DRILL, with flow control by the program,
 since BMv2 has none.
 
-Times in the results are those of the topology; in real time everything takes
-longer by the scale, which is printed. A program of one's own (program) runs with
-single packets (packets, expect), as fast as its topology. Frames on all links are observed, to count
-PFC frames, warnings, and packets that were lost.`,
+Times in the results are in the topology's time; in real time everything takes longer
+by the scale, which is printed. A program of your own (key program) runs with single
+packets (packets, expect), as fast as its topology. Frames on all links are observed,
+to count PFC frames, warnings, and lost packets.`,
 		Example: `  sudo pauseless deploy run --switch bmv2 --out results
   sudo pauseless deploy run incast.yaml --switch bmv2
   sudo pauseless deploy run incast.yaml --switch softswitch --out results`,
@@ -124,7 +124,7 @@ func (d *deployment) runScenario(cmd *cobra.Command, s *scenario.Scenario, file,
 	}
 	runs, err := live.Run(cmd.Context(), s, o)
 	if cmd.Context().Err() != nil {
-		err = errors.New("stopped before the end; the results are those until then")
+		err = errors.New("stopped before the end; the results end at this time")
 	}
 	if len(runs) == 0 {
 		return err

@@ -31,11 +31,10 @@ func newExpCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exp",
 		Short: "Run experiments: those of the papers, or your own",
-		Long: `Run, inspect and export experiments. An experiment is a YAML file: a scenario, the
-arms that are compared, axes whose points vary the scenario, and claims that get a
-verdict. Every run is stored as
-soon as it is done. If a command is interrupted, the same command continues where
-it stopped. docs/experiments.md describes the format.`,
+		Long: `Run, inspect and export experiments. An experiment is a YAML file with a scenario,
+the variants to compare (arms), parameters that vary, and claims, each of which gets
+a verdict. Every run is stored as soon as it is done; after an interruption the same
+command continues. docs/experiments.md describes the format.`,
 		Example: "  pauseless exp run rlb-fig3-victims\n  pauseless exp new mine.yaml\n  pauseless exp run mine.yaml",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -238,7 +237,7 @@ func todo(cmd *cobra.Command, p *exp.Plan) string {
 func stored(cmd *cobra.Command, p *exp.Plan, store *exp.Store) error {
 	other, ok, err := p.Stored(store)
 	if ok {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the runs are those of build %v; this is build %v, with which `pauseless exp run` makes them again\n", p.Scenario.Name, other, exp.ThisBuild())
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the runs are from build %v; this is build %v, with which `pauseless exp run` repeats them\n", p.Scenario.Name, other, exp.ThisBuild())
 	}
 	return err
 }
@@ -744,7 +743,7 @@ read them with DuckDB, pandas and R.`,
 			return err
 		}
 		if dir != "" && len(plans) > 1 {
-			return usageErrorf(cmd, "--dir takes one experiment; leave it out to use STORE/NAME-SCALE for each")
+			return usageErrorf(cmd, "--dir is for one experiment; leave it out to use STORE/NAME-SCALE for each")
 		}
 		store := exp.ReadStore(f.store)
 		for _, p := range plans {

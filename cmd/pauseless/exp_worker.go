@@ -48,10 +48,10 @@ func newExpWorkerCmd() *cobra.Command {
 		Short: "Execute runs that `exp run --workers` offers on a NATS server",
 		Long: `Take jobs from a NATS server with JetStream, execute the runs and return the
 results. Any number of workers may start and stop at any time: every run counts
-once. A worker must be the same build of the program as the one that offers the
-jobs, and needs the key that exp run made in its store: it takes jobs, and exp run
-takes results, only if they are signed with this key. Copy the file over a channel
-that others cannot read. A worker reads no files of its machine for an experiment.`,
+once. A worker must be the same build of the program as the exp run that offers the
+jobs. Both need the key that exp run made in its store, and refuse messages that are
+not signed with it: copy the file over a channel that others cannot read. A worker
+reads no files of its machine for an experiment.`,
 		Example: "  pauseless exp worker nats://10.0.0.1:4222 --key farm.key\n  pauseless exp worker tls://nats.example.org:4222 --key farm.key --creds worker.creds --idle 10m",
 	}
 	addServer(cmd, &o, &key, " (required)")

@@ -226,7 +226,7 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 	}
 	switch {
 	case f.collective.kind != "" && (len(args) > 0 || f.flows != "" || f.config != "" || f.fct != "" || f.pfc != ""):
-		return nil, nil, usageErrorf(cmd, "--collective takes no scenario, --flows, --config, --fct and --pfc")
+		return nil, nil, usageErrorf(cmd, "--collective replaces the scenario; leave out the file, --flows, --config, --fct and --pfc")
 	case f.collective.kind != "":
 		s, err := f.collective.scenario(cmd, f)
 		return s, new(imported), err
@@ -237,7 +237,7 @@ func (f *fabricFlags) scenario(cmd *cobra.Command, args []string) (*scenario.Sce
 		s, err := scenario.Read(args[0])
 		switch kind := hpcc.KindOf(args[0]); {
 		case errors.Is(err, fs.ErrNotExist):
-			err = fmt.Errorf("no file %s: `fabric run` takes a scenario in YAML (`pauseless exp list` lists built-in experiments, which `pauseless exp run NAME` runs), or --topology and --flows", args[0])
+			err = fmt.Errorf("no file %s: `fabric run` needs a scenario in YAML (`pauseless exp list` lists built-in experiments, which `pauseless exp run NAME` runs), or --topology and --flows", args[0])
 		case err != nil && strings.HasSuffix(args[0], ".csv"):
 			err = usageErrorf(cmd, "%s is not a scenario: name a file of flows in one, as in traffic: [{trace: {file: %[1]s}}]", args[0])
 		case err != nil && kind != "":

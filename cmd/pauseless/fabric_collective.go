@@ -74,7 +74,7 @@ func (f *fabricFlags) head(text *strings.Builder, name string) {
 // matrix makes the scenario of a connection matrix and a topology of htsim.
 func (f *fabricFlags) matrix(cmd *cobra.Command) (*scenario.Scenario, error) {
 	if f.topology == "" || f.config != "" || f.fct != "" || f.pfc != "" {
-		return nil, usageErrorf(cmd, "a connection matrix of htsim, --flows %s, needs --topology, and takes no --config, --fct and --pfc", f.flows)
+		return nil, usageErrorf(cmd, "a connection matrix of htsim, --flows %s, needs --topology; leave out --config, --fct and --pfc", f.flows)
 	}
 	var text strings.Builder
 	f.head(&text, filepath.Base(f.flows))

@@ -80,7 +80,7 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 	if f.network != "" {
 		for _, flag := range []string{"topology", "interface", "scale"} {
 			if cmd.Flag(flag).Changed {
-				return usageErrorf(cmd, "--%s is that of --network: leave one of the two out", flag)
+				return usageErrorf(cmd, "--network already sets --%s: leave one of the two out", flag)
 			}
 		}
 		n, err := readDeployed(f.network)

@@ -289,7 +289,7 @@ func TestFilesOfOtherKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"no file nope.yaml: `fabric run` takes a scenario in YAML":                                                      {"nope.yaml"},
+		"no file nope.yaml: `fabric run` needs a scenario in YAML":                                                      {"nope.yaml"},
 		"config.txt is not a scenario, but looks like HPCC's or ConWeave's configuration: give it as --config":          {"config.txt"},
 		"topology.txt is not a scenario, but looks like HPCC's or ConWeave's topology: give it as --topology":           {"topology.txt"},
 		"flow.txt is not a scenario, but looks like HPCC's or ConWeave's flow file: give it as --flows":                 {"flow.txt"},

@@ -248,7 +248,7 @@ func (f *liveFlags) serve(cmd *cobra.Command, title string, s view.Source, work 
 	}
 	lis, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return fmt.Errorf("the page's server: %w; --listen 127.0.0.1:0 takes any free port", err)
+		return fmt.Errorf("the page's server: %w; use --listen 127.0.0.1:0 for any free port", err)
 	}
 	lis, scheme := netutil.LimitListener(lis, maxViewers), "http"
 	if conf != nil {

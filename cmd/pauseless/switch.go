@@ -113,7 +113,7 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
 	f.StringVar(&flags.TLS.CA, "tls-ca", "", "`FILE`: CA certificates, PEM; controllers need a certificate signed by one")
 	f.IntVar(&flags.CPUPort, "cpu-port", softswitch.DefaultCPUPort, "port of the controller")
 	f.IntVar(&flags.DropPort, "drop-port", softswitch.DefaultDropPort, "egress_spec that drops a packet")
-	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers; the same seed gives the same numbers (default 0)")
+	f.IntVar(&flags.Seed, "seed", 0, "seed of P4's random numbers, which depend on nothing else (default 0)")
 	flags.Memory = p4rtserver.DefaultMemory * vtime.Byte
 	f.Var((*sizeFlag)(&flags.Memory), "memory", "`SIZE`: limit of the memory for tables, groups, packets, streams and digests; more is refused")
 	f.Float64Var(&flags.Share, "control-share", p4rtserver.DefaultShare, "share of one CPU, from 0 to 1, that calls of controllers may use in the long run; 1 is no limit")

@@ -168,7 +168,7 @@ func readSwitchFile(name string) (*switchFile, error) {
 		p := &c.Ports[i]
 		watchdog(fmt.Sprintf("ports.%d.watchdog", i), &p.Watchdog)
 		if j := slices.IndexFunc(c.Ports[:i], func(q switchPort) bool { return q.Number == p.Number }); j >= 0 {
-			f.Errorf(fmt.Sprintf("ports.%d.number", i), "number %d is that of the port in line %d, too", p.Number, f.Pos(fmt.Sprintf("ports.%d", j)).Line)
+			f.Errorf(fmt.Sprintf("ports.%d.number", i), "number %d is also the number of the port in line %d", p.Number, f.Pos(fmt.Sprintf("ports.%d", j)).Line)
 		}
 		if p.Internal {
 			if p.Link != "" {

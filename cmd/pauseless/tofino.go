@@ -110,7 +110,7 @@ folder; without it, the two programs are looked for on PATH.`,
 				return usageErrorf(cmd, "give the directory to write to, -o DIR")
 			}
 			if rtt != 0 && topology == "" {
-				return usageErrorf(cmd, "--rtt is that of a network: give its --topology FILE")
+				return usageErrorf(cmd, "--rtt belongs to a network: name it with --topology FILE")
 			}
 			list, err := tofinoProfiles(profiles)
 			if err == nil && topology != "" {

@@ -143,6 +143,9 @@ func boundNumbers(cmd *cobra.Command) {
 		switch f.Value.Type() {
 		case "int", "int32", "int64", "float64", "duration":
 			f.Value = bounded{f.Value, f.DefValue}
+			if f.DefValue == "0s" {
+				f.DefValue = "0" // which help does not print
+			}
 		}
 	}
 	cmd.PersistentFlags().VisitAll(bound)
