@@ -381,16 +381,16 @@ type depot struct {
 	any atomic.Bool
 }
 
-// level takes parcels from a node with many, and gives some to one without.
-func (d *depot) level(ps *parcels) {
+// level drains or, as far as the depot has some, fills the parcels of a node to the
+// number that it keeps.
+func (d *depot) level(ps *parcels, keep int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	from, to, n := &d.parcels, ps, min(parcelsFill, d.n)
-	if ps.n > 0 {
-		from, to, n = ps, &d.parcels, ps.n-parcelsKeep
+	for ps.n > keep {
+		d.put(ps.get())
 	}
-	for range n {
-		to.put(from.get())
+	for ps.n < keep && d.n > 0 {
+		ps.put(d.get())
 	}
 	d.any.Store(d.n > 0)
 }

@@ -133,16 +133,12 @@ func (m mailbag) empty(do func(port int)) {
 }
 
 // Pools of nodes are filled and drained to between these marks, so that frames
-// return from the receivers of data to the senders. Parcels are filled and drained to the
-// other marks.
+// return from the receivers of data to the senders.
 const (
-	poolLow     = 16
-	poolFill    = 64
-	poolKeep    = 64
-	poolHigh    = 128
-	parcelsFill = 4
-	parcelsKeep = 8
-	parcelsHigh = 16
+	poolLow  = 16
+	poolFill = 64
+	poolKeep = 64
+	poolHigh = 128
 )
 
 // run handles the node's events before time end and returns their number.
@@ -155,8 +151,8 @@ func (n *node) run(end vtime.Time) uint64 {
 	if l := n.pool.Len(); l < poolLow || l > poolHigh {
 		n.eng.reserve.level(&n.pool)
 	}
-	if n.empty.n > parcelsHigh || n.empty.n == 0 && n.eng.depot.any.Load() {
-		n.eng.depot.level(&n.empty)
+	if keep := len(n.out) + 4; n.empty.n > 2*keep || n.empty.n < keep/2 && n.eng.depot.any.Load() {
+		n.eng.depot.level(&n.empty, keep)
 	}
 	before := n.handled
 	for {

@@ -469,23 +469,24 @@ func TestPipeTakesWholeLines(t *testing.T) {
 // Parcels return through the depot from nodes that only receive to those that only
 // send, so that a run in which frames go one way takes no more and more memory.
 func TestParcelsReturn(t *testing.T) {
+	const keep = 5
 	var d depot
 	var from, to parcels
 	made := 0
 	for range 1000 {
-		if to.n == 0 && d.any.Load() {
-			d.level(&to)
+		if to.n < keep/2 && d.any.Load() {
+			d.level(&to, keep)
 		}
 		if to.n == 0 {
 			made++
 		}
 		from.put(to.get())
-		if from.n > parcelsHigh {
-			d.level(&from)
+		if from.n > 2*keep {
+			d.level(&from, keep)
 		}
 	}
-	if made > 2*parcelsHigh {
-		t.Errorf("%d parcels were made to send 1000, of which a node keeps %d", made, parcelsHigh)
+	if made > 4*keep {
+		t.Errorf("%d parcels were made to send 1000, of which a node keeps %d", made, keep)
 	}
 	if all := from.n + to.n + d.n; all != made {
 		t.Errorf("there are %d parcels of %d", all, made)

@@ -275,6 +275,7 @@ func (f *Fabric) populate(newSwitch func(*topo.Node, Network) (Node, error)) err
 		}
 		f.hosts[i] = roce.New(n, &f.hostCfg, kit, roce.Address{MAC: tn.MAC, IP: tn.IP}, rate)
 		n.impl = f.hosts[i]
+		n.pool.Expect(f.hostCfg.HeaderBytes(kit), f.topo.Frames.Grows)
 		if len(f.topo.Nodes) >= manyNodes {
 			n.host = f.hosts[i]
 		}

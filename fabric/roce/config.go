@@ -307,6 +307,23 @@ func (c *Config) LargestFrame() (int, error) {
 	return n, nil
 }
 
+// HeaderBytes returns how many bytes of its frames a host with this congestion control
+// keeps in memory: the headers of the longest.
+func (c *Config) HeaderBytes(kit *cc.Kit) int {
+	if c.Transport == UET {
+		return UECAckLen
+	}
+	n := headerLen
+	if c.Tag || c.Hermes.On {
+		n += packet.TagLen
+	}
+	ack := headerLen + packet.AETHLen
+	if c.Recovery.keeps() {
+		ack += sackLen
+	}
+	return max(n, ack) + kit.Telemetry.Len()
+}
+
 // tagged reports whether the flow's data packets have a tag.
 func (c *Config) tagged(f *Flow) bool {
 	return c.Tag && f.Coflow != 0 || c.Hermes.On && f.Paths[0] > 1

@@ -69,18 +69,26 @@ func (f *Frame) Strip(n int) { f.Data = f.Data[:copy(f.Data, f.Data[n:])] }
 type Pool struct {
 	free []*Frame
 	out  int64
-	tall bool // a frame with more than shortBytes was put back
+	tall bool // new frames have tallBytes: one with more than shortBytes was put back
+	long bool // they have longBytes
 }
 
 // Loaded networks have many frames, so the capacity of a new frame depends on
-// the frames put back so far: either for the headers of a packet or
-// acknowledgement without schemes, or for those of all schemes except
-// telemetry. Together with the frame itself, each fills a size class of Go's
-// allocator.
+// what is expected and on the frames put back so far: for the headers of a packet or
+// acknowledgement without schemes, for those of all schemes except telemetry, or with
+// telemetry. Together with the frame itself, each fills a size class of Go's allocator.
 const (
 	shortBytes = 64
 	tallBytes  = 96
+	longBytes  = 128
 )
+
+// Expect prepares for frames of which so many bytes are in memory at first, to which
+// switches may add some: a frame that has to grow takes memory twice.
+func (p *Pool) Expect(bytes, added int) {
+	p.tall = p.tall || bytes+added > shortBytes
+	p.long = p.long || bytes > tallBytes
+}
 
 // NewPool returns a pool with room for n frames.
 func NewPool(n int) Pool { return Pool{free: make([]*Frame, 0, n)} }
@@ -93,6 +101,11 @@ func (p *Pool) Get() *Frame {
 		p.free = p.free[:n-1]
 		return f
 	}
+	if p.long {
+		b := new(longBlock)
+		b.frame.Data = b.data[:0]
+		return &b.frame
+	}
 	if p.tall {
 		b := new(tallBlock)
 		b.frame.Data = b.data[:0]
@@ -103,8 +116,8 @@ func (p *Pool) Get() *Frame {
 	return &b.frame
 }
 
-// shortBlock and tallBlock are a frame followed by its bytes, so that both get
-// into a processor's cache together.
+// shortBlock, tallBlock and longBlock are a frame followed by its bytes, so that both
+// get into a processor's cache together.
 type shortBlock struct {
 	frame Frame
 	data  [shortBytes]byte
@@ -113,6 +126,11 @@ type shortBlock struct {
 type tallBlock struct {
 	frame Frame
 	data  [tallBytes]byte
+}
+
+type longBlock struct {
+	frame Frame
+	data  [longBytes]byte
 }
 
 // Put returns f to the pool. The caller must not use it again.

@@ -134,3 +134,14 @@ func TestPoolCapacityFollowsReturnedFrames(t *testing.T) {
 		t.Errorf("after one with %d bytes a frame has room for %d, want %d", shortBytes+1, cap(f.Data), tallBytes)
 	}
 }
+
+// Frames of which more is expected in memory have room for it from the first one on.
+func TestFramesHaveTheRoomThatIsExpected(t *testing.T) {
+	for _, c := range []struct{ bytes, added, want int }{{62, 0, 64}, {62, 11, 96}, {62, 60, 96}, {70, 0, 96}, {104, 0, 128}, {104, 20, 128}} {
+		var p Pool
+		p.Expect(c.bytes, c.added)
+		if got := cap(p.Get().Data); got != c.want {
+			t.Errorf("a frame of %d bytes, to which switches add %d, has room for %d, want %d", c.bytes, c.added, got, c.want)
+		}
+	}
+}

@@ -73,6 +73,7 @@ func (c *SwitchConfig) fill() {
 type Frames struct {
 	Largest  int // in bytes without preamble and check sequence
 	Added    int // bytes of the headers that a switch adds before it stores a frame
+	Grows    int // bytes of the headers that switches add to a frame at most, together
 	Overhead int // bytes on the link beyond a frame
 	Copies   int // of an arriving frame that can wait beside it: messages of a program
 	// Standard says that hosts send the packets of papers, of 1000 bytes. Their links carry

@@ -719,6 +719,9 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 		// The next packet will leave soon, and its frame is not in the processor's
 		// cache.
 		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
+		if k := len(n.State); k > len(block{}.room) {
+			cache.Lines(unsafe.Pointer(unsafe.SliceData(n.State)), (k+7)/8)
+		}
 	}
 	qu.depth.add(int64(p.size), -1, o.m.cells)
 	if !o.own {

@@ -27,7 +27,7 @@ func (p *Program) Frames(t *topo.Topology, hosts *roce.Config) (topo.Frames, err
 		}
 		frame = mtu + packet.EthernetLen
 	}
-	f := topo.Frames{Largest: frame + p.Growth.Sent, Added: p.Growth.Stored, Overhead: hosts.Overhead, Standard: hosts.MTU == roce.Papers.Defaults().MTU}
+	f := topo.Frames{Largest: frame + p.Growth.Sent, Added: p.Growth.Stored, Grows: p.Growth.Stored + p.Growth.Sent, Overhead: hosts.Overhead, Standard: hosts.MTU == roce.Papers.Defaults().MTU}
 	if p.Growth.Copies {
 		f.Copies = 1
 	}
