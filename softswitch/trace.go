@@ -28,12 +28,14 @@ type Tracer struct {
 	Drop func(f *packet.Frame)
 
 	before map[*packet.Frame]seen
+	chosen bool // the followed packet's ingress has set egress_spec
 }
 
 // seen is what a followed frame was when it arrived.
 type seen struct {
 	headers  []interp.HeaderValue
 	checksum bool // it has an IPv4 header with a right checksum
+	ttl      int  // of an IPv4 header; -1 without one
 }
 
 // Trace sets the tracer; nil removes it. Without one, packets cost nothing more.
@@ -54,7 +56,11 @@ func (s *Switch) follows(m *interp.Machine, f *packet.Frame) bool {
 	if !s.tracer.Follow(f) {
 		return false
 	}
-	m.Trace = func(text string) { s.tracer.Step(s.net.Now(), "  "+text) }
+	s.tracer.chosen = false
+	m.Trace = func(text string) {
+		s.tracer.chosen = s.tracer.chosen || strings.HasPrefix(strings.TrimSpace(text), "standard_metadata.egress_spec = ")
+		s.tracer.Step(s.net.Now(), "  "+text)
+	}
 	return true
 }
 
@@ -80,7 +86,11 @@ func (a *v1model) traceParsed(p *tm.Packet) {
 	if a.m.Ask.ParserError != 0 {
 		s.step("  the parser ended with error.%s", a.m.State().Program.ErrorName(a.m.Ask.ParserError))
 	}
-	s.tracer.before[p.Frame] = seen{a.m.Headers(), checksumOK(p.Frame.Data)}
+	ttl := -1
+	if ip := ipv4Of(p.Frame.Data); ip != nil {
+		ttl = int(ip[8])
+	}
+	s.tracer.before[p.Frame] = seen{a.m.Headers(), checksumOK(p.Frame.Data), ttl}
 }
 
 // shown returns the start of a frame in hexadecimal.
@@ -102,7 +112,7 @@ func (a *v1model) traceForward(p *tm.Packet, port, queue int) {
 	out := s.place(port)
 	if out < 0 {
 		why := ""
-		if port == 0 {
+		if port == 0 && !s.tracer.chosen {
 			why = ": nothing in ingress has set egress_spec"
 		}
 		s.step("to port %d, which the switch does not have%s (ports: %s)", port, why, a.portList())
@@ -230,8 +240,13 @@ func (a *v1model) traceSent(p *tm.Packet) {
 	if s.tracer.before[p.Frame].checksum && !checksumOK(p.Frame.Data) {
 		s.step("note: the IPv4 checksum was right on arrival and is wrong now: the program changes the header without update_checksum")
 	}
-	if ip := ipv4Of(p.Frame.Data); ip != nil && ip[8] == 0 {
-		s.step("note: the packet leaves with TTL 0: a router drops such packets")
+	if ip := ipv4Of(p.Frame.Data); ip != nil {
+		switch before, known := s.tracer.before[p.Frame]; {
+		case ip[8] == 0:
+			s.step("note: the packet leaves with TTL 0: a router drops such packets")
+		case known && before.ttl >= 0 && int(ip[8]) > before.ttl:
+			s.step("note: the packet arrived with TTL %d and leaves with TTL %d: a subtraction from 0 wraps, and a router drops packets with TTL 0 or 1", before.ttl, ip[8])
+		}
 	}
 	delete(s.tracer.before, p.Frame)
 }

@@ -90,6 +90,15 @@ type start struct {
 	shared  bool           // has its contents from another switch
 }
 
+// UpdateError is the error of one of the updates with which a switch starts.
+type UpdateError struct {
+	Update  *p4v1.Update
+	Index   int // in the list
+	Message string
+}
+
+func (e *UpdateError) Error() string { return fmt.Sprintf("update %d: %s", e.Index+1, e.Message) }
+
 func (l *Loader) apply(d *device, updates []*p4v1.Update) error {
 	shared := l.sharedEntries(d, updates)
 	tables := make([]start, len(d.state.Tables))
@@ -128,7 +137,7 @@ func (l *Loader) apply(d *device, updates []*p4v1.Update) error {
 			err = x.u.apply(d)
 		}
 		if err != nil {
-			return fmt.Errorf("update %d: %s", i+1, status.Convert(err).Message())
+			return &UpdateError{u, i, status.Convert(err).Message()}
 		}
 		learning.keep(learning.uses())
 	}

@@ -289,8 +289,9 @@ func (s *Spec) Build(t *topo.Topology, files Files) (*Program, error) {
 		add(err)
 		o.entities[id] = entities
 	}
-	if err := list.Err(); err != nil {
-		return nil, err
+	if list.HasErrors() { // a warning may be the cause: a table that is not applied has no entries
+		list = append(list, o.warnings...)
+		return nil, list.Err()
 	}
 	m := *first.Manifest
 	m.Own = hex.EncodeToString(hash.Sum(nil))

@@ -84,3 +84,23 @@ func TestPrefixesThatBMv2Misreads(t *testing.T) {
 		}
 	}
 }
+
+// Entries of a table that the program does not apply are errors, with the warning that
+// tells why.
+func TestEntriesOfATableThatIsNotApplied(t *testing.T) {
+	net, err := topo.Parse("net.yaml", []byte("leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := program.Flags([]string{"own.p4"}, []string{"own.txt"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"own.p4": strings.Replace(ownText, "route.apply();", "", 1), "own.txt": "route s.ingress_port=1 -> forward(2)\n"}
+	_, err = s.Build(net, program.Files{Resolve: func(name string) string { return name }, Read: func(name string) ([]byte, error) { return []byte(texts[name]), nil }})
+	for _, want := range []string{`own.txt:1: no table is called "route"`, "own.p4:8:11: warning: table route is never used"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

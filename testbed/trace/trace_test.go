@@ -106,9 +106,11 @@ func TestMistakes(t *testing.T) {
 		want                          []string // of the trace, after what the compiler says
 	}{
 		{"egress_spec", "s.egress_spec = port; ", "", "", "", []string{"to port 0, which the switch does not have: nothing in ingress has set egress_spec (ports: 1, 2, 3)", "dropped: the switch has no port 0"}},
+		{"egress_spec of 0", "s.egress_spec = port; ", "s.egress_spec = 0; ", "", "", []string{"to port 0, which the switch does not have (ports: 1, 2, 3)"}},
 		{"emit", "p.emit(h.ip); ", "", "", "", []string{"header ip is valid, and the deparser does not emit it: it is lost"}},
 		{"checksum", "update_checksum(h.ip.isValid()", "update_checksum(false", "", "", []string{"note: the IPv4 checksum was right on arrival and is wrong now"}},
 		{"TTL", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 1}}]\n", []string{"note: the packet leaves with TTL 0"}},
+		{"TTL below 0", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 0}}]\n", []string{"note: the packet arrived with TTL 0 and leaves with TTL 255"}},
 		{"byte order", noEntries[0], noEntries[1], "route h.ip.dst=1.1.0.10/32 -> forward(port=1, mac=0)\n", "", []string{"miss: h.ip.dst=10.0.1.1", "the entry has 1.1.0.10/32, which is the same with its bytes in the other order"}},
 		{"not applied", "route.apply();", "", "", "", []string{"table route is never used", "nothing in ingress has set egress_spec"}},
 		{"no default", noEntries[0] + "\n    table route { key = { h.ip.dst: lpm; } actions = { forward; drop; } default_action = drop(); }", "table route { key = { h.ip.dst: lpm; } actions = { forward; drop; @defaultonly NoAction; } }", "route h.ip.dst=10.0.0.1 -> drop()\n", "", []string{"miss: h.ip.dst=10.0.1.1", "nearest of 1: h.ip.dst is 10.0.1.1, the entry has 10.0.0.1/32 → I.drop()", "a miss does nothing: the default action is NoAction"}},
@@ -118,6 +120,7 @@ func TestMistakes(t *testing.T) {
 			"route h.ip.dst=10.9.9.9/32 -> forward(port=2, mac=0)\n",
 			"network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}\npackets: [{from: h1, to: h2, ipv4: {destination: 10.9.9.9, ttl: 5}}]\n", []string{"(note: for the 2. time: a loop)", "dropped: the program drops it in ingress"}},
 		{"never set", "struct meta_t { }|key = { h.ip.dst: lpm; }|" + noEntries[0], "struct meta_t { bit<8> tenant; }|key = { m.tenant: exact; }|", "# none\n", "", []string{"m.tenant is 0: nothing in the program sets it"}},
+		{"never set, in a condition", "struct meta_t { }|route.apply();", "struct meta_t { bit<8> tenant; }|if (m.tenant == 5) { route.apply(); }", "", "", []string{"is false", "the metadata's tenant is 0: nothing in the program sets it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, _ := run(t, c.old, c.new, c.entries, c.more, first)

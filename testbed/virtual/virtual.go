@@ -192,6 +192,9 @@ func (l *Lab) preload(id int, loader *p4rtserver.Loader, entitiesOf func(int) ([
 	}
 	l.p4rt[id] = p4rtserver.New(l.switches[id], o)
 	if err := loader.Load(l.p4rt[id], diff.First(entities)); err != nil {
+		if u := (*p4rtserver.UpdateError)(nil); errors.As(err, &u) { // an entry of a file is found by its text
+			err = fmt.Errorf("%s: %s", l.schemas[l.cfg.Program.Of(id)].FormatEntity(u.Update.Entity), u.Message)
+		}
 		return fmt.Errorf("switch %s: %w", l.cfg.Topology.Nodes[id].Name, err)
 	}
 	return nil
