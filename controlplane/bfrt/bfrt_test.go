@@ -174,7 +174,7 @@ func TestRegistersOfEachPipeline(t *testing.T) {
 	if _, err := c.Cells(t.Context(), r, 64, 64); err == nil || !strings.Contains(err.Error(), "it has no cell 64") {
 		t.Errorf("cell 64: error is %v", err)
 	}
-	if _, err := c.Info().Register("route"); err == nil || !strings.Contains(err.Error(), "route is no register") {
+	if _, err := c.Info().Register("route"); err == nil || !strings.Contains(err.Error(), "route is not a register") {
 		t.Errorf("a table: error is %v", err)
 	}
 }

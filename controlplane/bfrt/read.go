@@ -42,7 +42,7 @@ func (t *Table) register() Register {
 func (i *Info) Register(name string) (Register, error) {
 	t, err := i.Table(name)
 	if err == nil && t.Kind != "Register" {
-		err = fmt.Errorf("%s is no register", name)
+		err = fmt.Errorf("%s is not a register", name)
 	}
 	if err != nil {
 		return Register{}, err

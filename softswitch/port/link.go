@@ -90,7 +90,7 @@ func ParseSpec(text string) (Spec, error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {
-		return Spec{}, fmt.Errorf("port %q: %q is no port number", text, number)
+		return Spec{}, fmt.Errorf("port %q: expected a number before @, found %q", text, number)
 	}
 	s := Spec{Number: n}
 	s.Kind, s.Arg, ok = strings.Cut(rest, ":")

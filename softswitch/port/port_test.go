@@ -32,8 +32,8 @@ func TestPortsOfTheCommandLine(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"veth0":      "write NUMBER@KIND:ARGUMENT",
-		"x@if:a":     `"x" is no port number`,
-		"-1@if:a":    `"-1" is no port number`,
+		"x@if:a":     `expected a number before @, found "x"`,
+		"-1@if:a":    `expected a number before @, found "-1"`,
 		"1@if:":      "kind if needs an argument: INTERFACE",
 		"1@pacp:a":   `unknown kind pacp (did you mean "pcap"?)`,
 		"1@tap:tap0": "there are if, pcap, mem",
@@ -43,13 +43,13 @@ func TestPortsOfTheCommandLine(t *testing.T) {
 		}
 	}
 	for want, specs := range map[string][]Spec{
-		"port 1 is given twice":     {{1, "mem", "a"}, {1, "mem", "a"}},
-		"cable a has one end":       {{1, "mem", "a"}},
-		"port 1: open none.pcap":    {{1, "pcap", "none.pcap"}},
-		"port 2: interface nowhere": {{1, "mem", "a"}, {2, "if", "nowhere"}},
-		"read .: is a directory":    {{1, "pcap", "."}},
-		"in.pcap is read and would": {{1, "pcap", "in.pcap,in.pcap"}},
-		"port 1: a.pcap is read":    {{1, "pcap", ",a.pcap"}, {2, "pcap", "a.pcap"}},
+		"port 1 is given twice":                         {{1, "mem", "a"}, {1, "mem", "a"}},
+		"cable a has one end":                           {{1, "mem", "a"}},
+		"port 1: open none.pcap":                        {{1, "pcap", "none.pcap"}},
+		"port 2: this machine has no interface nowhere": {{1, "mem", "a"}, {2, "if", "nowhere"}},
+		"read .: is a directory":                        {{1, "pcap", "."}},
+		"in.pcap is read and would":                     {{1, "pcap", "in.pcap,in.pcap"}},
+		"port 1: a.pcap is read":                        {{1, "pcap", ",a.pcap"}, {2, "pcap", "a.pcap"}},
 	} {
 		if links, err := Open(specs); err == nil || !strings.Contains(err.Error(), want) || links != nil {
 			t.Errorf("%v: %v, error %v, want %q", specs, links, err, want)

@@ -342,7 +342,7 @@ func fieldMatch(k interp.KeyInfo, text string) (f interp.FieldMatch, err error) 
 		if ok {
 			n, err := numbers([]string{prefix})
 			if err != nil || n[0] < 0 || n[0] > k.Width {
-				return f, fmt.Errorf("%q is no prefix length up to %d", prefix, k.Width)
+				return f, fmt.Errorf("%q: expected a prefix length of at most %d", prefix, k.Width)
 			}
 			f.Prefix = n[0]
 		} else if stars := strings.Count(text, "*"); stars > 0 || strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0b") {
@@ -404,7 +404,7 @@ func wildcard(text string) string {
 func hexMask(text string, width int) ([]uint64, error) {
 	x, ok := new(big.Int).SetString(text, 0)
 	if !ok {
-		return nil, fmt.Errorf("%q is no mask", text)
+		return nil, fmt.Errorf("%q: expected a mask, as 0xff00", text)
 	}
 	x.And(x, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1)))
 	d := make([]uint64, bitvec.Limbs(width))

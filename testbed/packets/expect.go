@@ -244,19 +244,19 @@ func valueOf(name, text string) (string, error) {
 	case "ethernet.destination", "ethernet.source":
 		mac, err := net.ParseMAC(text)
 		if err != nil || len(mac) != 6 {
-			return "", fmt.Errorf("%s is %q, which is no MAC address", name, text)
+			return "", fmt.Errorf("%s is %q; write a MAC address, as 02:00:00:00:00:01", name, text)
 		}
 		return mac.String(), nil
 	case "ipv4.source", "ipv4.destination":
 		a, err := netip.ParseAddr(text)
 		if err != nil || !a.Is4() {
-			return "", fmt.Errorf("%s is %q, which is no IPv4 address", name, text)
+			return "", fmt.Errorf("%s is %q; write an IPv4 address, as 10.0.0.1", name, text)
 		}
 		return a.String(), nil
 	}
 	n, err := strconv.ParseUint(text, 0, 32)
 	if err != nil {
-		return "", fmt.Errorf("%s is %q, which is no number", name, text)
+		return "", fmt.Errorf("%s is %q; write a number of at most 32 bits", name, text)
 	}
 	return strconv.FormatUint(n, 10), nil
 }
