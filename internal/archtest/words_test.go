@@ -38,6 +38,10 @@ func avoided(t *testing.T) *regexp.Regexp {
 // generated are the parts of documents that are generated from other texts.
 var generated = regexp.MustCompile(`(?s)<!-- (?:reference|results|figures|claims)[^>]*-->.*?<!-- end -->`)
 
+// decoded matches phrases of documents that have to be decoded: universal verbs without an
+// object, and nouns that are replaced by clauses.
+var decoded = regexp.MustCompile(`(?i)\b(?:what (?:it|they|each) (?:has|have|gives?|takes?|needs?)|has it that|goes? on \w+ing|(?:is|are) said to|that there (?:is|are) not|(?:has|have) to be true|as (?:it|they) (?:is|are) told)\b`)
+
 // wanted matches a message of the form of a Go test: "rate is 0, want 1".
 var wanted = regexp.MustCompile("(^[\"`]|%s|[:;,] )want\\b")
 
@@ -85,6 +89,9 @@ func TestTextsUsePlainWords(t *testing.T) {
 		for _, p := range proseOf(path, text) {
 			if strings.HasSuffix(path, ".go") && wanted.MatchString(p) {
 				t.Errorf("%s: say what to write, or what is expected, rather than want: %s", path, p)
+			}
+			if w := decoded.FindString(p); w != "" && strings.HasSuffix(path, ".md") {
+				t.Errorf("%s: a precise verb and its object are easier to read than %q: %s", path, w, strings.TrimSpace(p))
 			}
 			if w := words.FindString(p); w != "" {
 				t.Errorf("%s: CONTRIBUTING.md has other words for %q: %s", path, w, strings.TrimSpace(p))
