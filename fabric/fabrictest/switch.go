@@ -67,8 +67,8 @@ type Program interface {
 	// Ingress takes a frame from a port, numbered from 1, and returns what is queued:
 	// the frame, copies, or nothing if it is dropped.
 	Ingress(port int, f *packet.Frame) []*Packet
-	// Egress takes a packet that leaves its queue, behind bytes of which remain, and may
-	// change its frame. It also returns copies to be queued.
+	// Egress takes a packet that leaves its queue, in which packets of behind cells of 80
+	// bytes remain, and may change its frame. It also returns copies to be queued.
 	Egress(p *Packet, behind int64) (Verdict, []*Packet)
 	// Again is Ingress for a packet of Verdict Recirculate.
 	Again(p *Packet) []*Packet
@@ -143,6 +143,7 @@ type ingress struct {
 type queue struct {
 	first, last *waiting
 	bytes       int64
+	cells       int64      // of 80 bytes, the last of each packet's partly filled
 	resumed     vtime.Time // when the last pause ended
 }
 
@@ -352,6 +353,7 @@ func (s *Switch) put(out, class int, w *waiting) {
 	}
 	q.last = w
 	q.bytes += n
+	q.cells += cells(n)
 	s.MaxQueue = max(s.MaxQueue, q.bytes)
 	o.mask |= 1 << class
 	o.kick()
@@ -519,8 +521,9 @@ func (p *port) dequeue(now vtime.Time, class int) {
 	f.Stalled = f.Stalled || w.at < q.resumed
 	n := int64(f.Len())
 	q.bytes -= n
+	q.cells -= cells(n)
 	if w.p != nil {
-		p.leaves(now, w, q.bytes)
+		p.leaves(now, w, q.cells)
 		return
 	}
 	w.f = nil
@@ -538,6 +541,8 @@ func (p *port) dequeue(now vtime.Time, class int) {
 	p.send(now, f)
 	s.leave(in, class, n)
 }
+
+func cells(bytes int64) int64 { return (bytes + 79) / 80 }
 
 // leaves does with a packet of a Program what that decides.
 func (p *port) leaves(now vtime.Time, w *waiting, behind int64) {

@@ -73,7 +73,7 @@ func (m *modelSwitch) queued(list []*model.Packet, p *model.Packet, f *packet.Fr
 
 func (m *modelSwitch) Egress(q *fabrictest.Packet, behind int64) (fabrictest.Verdict, []*fabrictest.Packet) {
 	p, f := q.State.(*model.Packet), q.Frame
-	p.Left, p.Behind = m.now(), min((behind+79)/80, model.MostDepth)
+	p.Left, p.Behind = m.now(), min(behind, model.MostDepth)
 	o, copied := m.s.Egress(p)
 	copies := m.queued(copied, nil, f)
 	switch {
