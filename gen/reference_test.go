@@ -24,6 +24,11 @@ func TestReferenceOfBlocks(t *testing.T) {
 	of := make(map[string]*Program)
 	have := make(map[string]*reference)
 	for _, name := range Names() {
+		if p, err := Builtin(name); err != nil {
+			t.Fatal(err)
+		} else if p.Choice("reading") != "default" { // it differs in one rule, for comparison
+			continue
+		}
 		prog := mustGenerate(t, name, "v1model")
 		m := prog.Manifest
 		for _, block := range m.Features {

@@ -527,7 +527,8 @@ func learnRTT(s *Switch, p *Packet) {
 		return
 	}
 	if h["stamped"] == 1 {
-		*s.Cell("echo_path", src), *s.Cell("echo_age", src) = (h["path"]+1)&255, Mod32(p.Now-h["stamp"])
+		i := s.echoCell(h["src_leaf"], int(h["path"]))
+		*s.Cell("echo_path", i), *s.Cell("echo_age", i) = (h["path"]+1)&255, Mod32(p.Now-h["stamp"])
 	}
 	if h["echoed"] == 1 {
 		i := s.PathCell(h["src_leaf"], int(h["echo_path"]))
@@ -554,10 +555,20 @@ func stamp(s *Switch, p *Packet) {
 	s.Echo(p, p.Now)
 }
 
+// echoCell is where the stamp waits that came from a leaf by a path: it returns "through
+// the same pair of ports", or with any packet to the leaf.
+func (s *Switch) echoCell(leaf int64, path Path) int {
+	if s.Is("echo_by_path") {
+		return s.PathCell(leaf, path)
+	}
+	return int(leaf)
+}
+
 // Echo writes the echo that waits for a packet to a leaf, if there is one.
 func (s *Switch) Echo(p *Packet, now Time) {
-	if waiting := s.Cell("echo_path", int(p.Leaf)); *waiting != 0 {
-		p.Fabric["echoed"], p.Fabric["echo_path"], p.Fabric["echo"] = 1, *waiting-1, Mod32(now-*s.Cell("echo_age", int(p.Leaf)))
+	i := s.echoCell(p.Leaf, p.Path)
+	if waiting := s.Cell("echo_path", i); *waiting != 0 {
+		p.Fabric["echoed"], p.Fabric["echo_path"], p.Fabric["echo"] = 1, *waiting-1, Mod32(now-*s.Cell("echo_age", i))
 		*waiting = 0
 	}
 }

@@ -75,8 +75,8 @@ func Classify(p Port, qThr model.Bytes) PathType {
 //
 // Readings: line 14 tests p³ again and means p⁴. Queues to a byte are hardly
 // ever equal, so ports within one MTU of the minimum are candidates of line 16.
-// Of candidates with as few flows the first is taken.
-func Forward(ports []Port, classes []PathType, tr func(port int) int64, mtu model.Bytes) int {
+// Of candidates with as few flows the first in turn from a given one is taken.
+func Forward(ports []Port, classes []PathType, tr func(port int) int64, mtu model.Bytes, from model.Path) int {
 	best := slices.Min(classes) // lines 8, 10, 12, 14: the best class that has a port
 	key := func(i int) model.Bytes {
 		if best == PathA || best == PathC { // lines 9, 13
@@ -92,7 +92,8 @@ func Forward(ports []Port, classes []PathType, tr func(port int) int64, mtu mode
 	}
 	least := key(slices.MinFunc(list, func(a, b int) int { return cmp.Compare(key(a), key(b)) }))
 	list = slices.DeleteFunc(list, func(i int) bool { return key(i)-least >= max(mtu, 1) })
-	return slices.MinFunc(list, func(a, b int) int { return cmp.Compare(tr(a), tr(b)) }) // lines 16 to 18
+	turn := func(i int) int { return (i - from + len(ports)) % len(ports) }
+	return slices.MinFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(tr(a), tr(b)), cmp.Compare(turn(a), turn(b))) }) // lines 16 to 18
 }
 
 // Sample ends an interval with a queue of q bytes. T2 has the queue at the start of
@@ -150,7 +151,11 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 			*tr(i) = 0
 		}
 	}
-	path := Forward(ports, classes, func(i int) int64 { return *tr(i) }, s.Setting("clb", "tie_bytes"))
+	from := model.Path(0)
+	if s.Is("random_ties") {
+		from = model.Path(s.Below(int64(p.Paths)))
+	}
+	path := Forward(ports, classes, func(i int) int64 { return *tr(i) }, s.Setting("clb", "tie_bytes"), from)
 	if !known || f.Path != path {
 		*tr(path)++
 		if known {

@@ -41,20 +41,23 @@ func TestCLBForwardsByClass(t *testing.T) {
 		name  string
 		ports []Port
 		tr    func(int) int64
+		from  model.Path
 		want  int
 	}{
-		{"A: shortest queue", []Port{{50, 0}, {10, -1}, {5, 1}}, none, 1},
-		{"B: slowest growth", []Port{{50, 10}, {90, 4}, {200, -3}}, none, 1},
-		{"C: nearest to the threshold", []Port{{300, -9}, {180, 0}, {170, 8}}, none, 1},
-		{"D: slowest growth", []Port{{200, 90}, {300, 80}}, none, 1},
-		{"tie: fewest flows of the coflow", []Port{{50, 0}, {52, 0}, {60, 0}}, func(p int) int64 { return []int64{3, 1, 0}[p] }, 1},
-		{"tie: same flows", []Port{{52, 0}, {50, 0}}, none, 0},
+		{"A: shortest queue", []Port{{50, 0}, {10, -1}, {5, 1}}, none, 0, 1},
+		{"B: slowest growth", []Port{{50, 10}, {90, 4}, {200, -3}}, none, 0, 1},
+		{"C: nearest to the threshold", []Port{{300, -9}, {180, 0}, {170, 8}}, none, 0, 1},
+		{"D: slowest growth", []Port{{200, 90}, {300, 80}}, none, 0, 1},
+		{"tie: fewest flows of the coflow", []Port{{50, 0}, {52, 0}, {60, 0}}, func(p int) int64 { return []int64{3, 1, 0}[p] }, 0, 1},
+		{"tie: same flows", []Port{{52, 0}, {50, 0}}, none, 0, 0},
+		{"tie: same flows, in turn from the second", []Port{{52, 0}, {50, 0}, {60, 0}}, none, 1, 1},
+		{"tie: same flows, in turn from a longer queue", []Port{{52, 0}, {50, 0}, {60, 0}}, none, 2, 0},
 	} {
 		classes := make([]PathType, len(c.ports))
 		for i, p := range c.ports {
 			classes[i] = Classify(p, 170)
 		}
-		if got := Forward(c.ports, classes, c.tr, 5); got != c.want {
+		if got := Forward(c.ports, classes, c.tr, 5, c.from); got != c.want {
 			t.Errorf("%s: port %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -46,12 +46,16 @@ func look(s *model.Switch, p *model.Packet) {
 		return
 	}
 	a, b := s.Below(int64(p.Paths)), s.Below(int64(p.Paths))
-	best := s.Cell("drill_best", int(p.Leaf))
-	if *best >= int64(p.Paths) { // there may be more paths to other hosts of the leaf
-		*best = a
+	memory := s.Cell("drill_best", int(p.Leaf))
+	best := *memory
+	if best >= int64(p.Paths) { // there may be more paths to other hosts of the leaf
+		best = a
 	}
-	p.Meta["best"], p.Meta["a"], p.Meta["b"] = *best, a, b
-	*best = int64(shortest(s, p, candidates(p)...))
+	p.Meta["best"], p.Meta["a"], p.Meta["b"] = best, a, b
+	p.Meta["chosen"] = int64(shortest(s, p, candidates(p)...))
+	if p.Passes == 0 || !s.Is("drill_once") {
+		*memory = p.Meta["chosen"]
+	}
 }
 
 // candidates are the memory unit as the packet found it, and the samples.
@@ -63,7 +67,7 @@ func choose(s *model.Switch, p *model.Packet) model.Path {
 	if s.Tofino {
 		return chooseOnTofino(s, p)
 	}
-	return model.Path(*s.Cell("drill_best", int(p.Leaf)))
+	return model.Path(p.Meta["chosen"])
 }
 
 // chooseOnTofino compares the shorter sample with the queue that the remembered

@@ -47,6 +47,10 @@ const (
 // kickedOut is the negation of p_active: 1 for a path that is not active.
 func kickedOut(s *model.Switch, i int) *int64 { return s.Cell("plb: kicked out", i) }
 
+func putOut(s *model.Switch, p *model.Packet, i int) {
+	*kickedOut(s, i), *s.Cell("kicked_at", i) = 1, p.Now
+}
+
 // A PathState is the state of a path (section 3.2).
 type PathState int
 
@@ -245,7 +249,10 @@ func learn(s *model.Switch, p *model.Packet) {
 		}
 		if h["echoed"] == 1 {
 			i := s.PathCell(src, int(h["echo_path"]))
-			*s.Cell("path_load", i), *kickedOut(s, i) = h["echo_load"], 0
+			*s.Cell("path_load", i) = h["echo_load"]
+			if !s.Is("kick_newer") || int32(h["echo"]-*s.Cell("kicked_at", i)) > 0 {
+				*kickedOut(s, i) = 0
+			}
 		}
 	}
 	if h["probe"] == 1 {
@@ -264,7 +271,7 @@ func hearKickOut(s *model.Switch, p *model.Packet) {
 	if p.Hop == model.ToHost {
 		p.Ends = true
 		if p.Local["leaf"] < int64(s.Leaves) {
-			*kickedOut(s, s.PathCell(p.Local["leaf"], int(p.Local["path"]))) = 1
+			putOut(s, p, s.PathCell(p.Local["leaf"], int(p.Local["path"])))
 		}
 	}
 }
@@ -298,12 +305,12 @@ func meetPause(s *model.Switch, p *model.Packet) {
 	tpd := TPD(*s.Cell("egress_qlen", i), model.Ratio{Num: cost["byte_time"], Den: 1024}) // line 3
 	sojourn := Sojourn{s.Cell("sojourn", 0)}                                              // "maintained at each switch"
 	switch {
-	case s.Is("no_kick_out") || sojourn.Waits(h["tolerable"], tpd): // line 5
+	case s.Is("no_kick_out") || sojourn.Waits(h["tolerable"], tpd) != s.Is("kick_printed"): // line 5
 		s.Note("wait")
 		p.Keep["waits"], p.Keep["waits_from"] = 1, p.Now // line 6
 	case source:
 		s.Note("kick-out")
-		*kickedOut(s, s.PathCell(p.Leaf, p.Path)) = 1 // line 11
+		putOut(s, p, s.PathCell(p.Leaf, p.Path)) // line 11
 	case p.IP != nil: // the message goes to its source address
 		// Notify the source leaf of a path, found by a hash, once in a time and not
 		// for every packet.
