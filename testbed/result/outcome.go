@@ -617,7 +617,9 @@ func (o *Outcome) look(c *Claim, metric string, a, b []float64, p float64, cells
 			some++
 		}
 	}
-	switch missing := o.missing(cells, metric); {
+	switch missing, empty := o.missing(cells, metric); {
+	case missing > 0 && empty == missing:
+		j.Why = fmt.Sprintf("%d of its runs had no measured flows", missing)
 	case missing > 0:
 		j.Why = fmt.Sprintf("%d of its runs did not finish", missing)
 	case len(a) < 2:
@@ -657,7 +659,7 @@ func (o *Outcome) look(c *Claim, metric string, a, b []float64, p float64, cells
 		j.Why = "deterministic: all runs give the same, so there is no interval"
 	}
 	j.P = Num(min(1, pairedP(a, b)*0.05/p)) // for all looks and, of the best of several points, for all points
-	if open := len(a) > 1 && !isNumber && o.missing(cells, metric) == 0 && j.Verdict == Inconclusive; open {
+	if missing, _ := o.missing(cells, metric); len(a) > 1 && !isNumber && missing == 0 && j.Verdict == Inconclusive {
 		if m := medians(a, b, signError); key == "same" && m.Change.beside(within) || key != "same" && m.Sign() != 0 {
 			m = medians(a, b, p)
 			j.compared(m)
@@ -703,8 +705,9 @@ func (c *Claim) settledBy(effect Interval) bool {
 	return lo > 0 || hi < 0 || lo > -within && !bound
 }
 
-// missing counts the runs of cells that have no value of a metric.
-func (o *Outcome) missing(cells [][2]int, metric string) (n int) {
+// missing counts the runs of cells that have no value of a metric, and those of them that
+// had no flows.
+func (o *Outcome) missing(cells [][2]int, metric string) (n, empty int) {
 	for _, pair := range cells {
 		for _, i := range pair {
 			if i < 0 {
@@ -714,11 +717,14 @@ func (o *Outcome) missing(cells [][2]int, metric string) (n int) {
 			for k := range c.Seeds {
 				if v := c.Values[metric]; len(v) == 0 || math.IsNaN(float64(v[k])) {
 					n++
+					if flows := c.Values["flows"]; k < len(flows) && flows[k] == 0 {
+						empty++
+					}
 				}
 			}
 		}
 	}
-	return n
+	return n, empty
 }
 
 // Wanting returns the indices of cells whose claims are less precise than they

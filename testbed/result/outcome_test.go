@@ -32,6 +32,26 @@ func notes(values map[string][2][]float64) (o *Outcome, runs []RunNote) {
 	return o, runs
 }
 
+// A run that drew no flows is no run that did not finish.
+func TestRunsWithoutFlows(t *testing.T) {
+	for unfinished, want := range []string{"2 of its runs had no measured flows", "3 of its runs did not finish"} {
+		o, runs := notes(map[string][2][]float64{"0.6": {{0, 50, 51}, {0, 50, 51}}})
+		for i := range runs {
+			m := runs[i].Metrics
+			if m["flows"] = 2; runs[i].Seed == 1 {
+				m["p99_fct_us"], m["flows"] = math.NaN(), 0
+			}
+		}
+		if unfinished > 0 {
+			runs[1].State = Locked
+		}
+		o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
+		if j := o.Claims[0]; j.Verdict != Inconclusive || j.Why != want {
+			t.Errorf("%s (%s), want %s", j.Verdict, j.Why, want)
+		}
+	}
+}
+
 func TestVerdictsFollowFromIntervals(t *testing.T) {
 	better := [2][]float64{{60, 62, 58, 61}, {100, 103, 97, 99}}
 	worse := [2][]float64{{130, 128, 133, 131}, {100, 103, 97, 99}}
