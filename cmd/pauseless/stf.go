@@ -74,7 +74,7 @@ if the test passes, otherwise 1.`,
 				err = stf.Run(json, script, opts)
 			}
 			var list diag.List
-			if errors.As(err, &list) && target == "softswitch" && !trace {
+			if errors.As(err, &list) && target == "softswitch" && !trace && list[0].Code != stf.CodeName {
 				fmt.Fprintln(cmd.ErrOrStderr(), "add --trace to print the parser states, tables and actions of each packet")
 			}
 			if err == nil {

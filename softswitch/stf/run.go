@@ -192,6 +192,14 @@ func indices(n int) []int {
 	return list
 }
 
+// oneOf suggests the name that is nearest to one that does not exist, or lists a few.
+func oneOf(name string, names []string) string {
+	if like := diag.DidYouMean(name, names); like != "" || len(names) == 0 || len(names) > 12 {
+		return like
+	}
+	return "; use one of " + strings.Join(names, ", ")
+}
+
 // find returns the object with a name, or the only one whose name ends with it.
 func find[T any](list []T, name string, nameOf func(T) string) (found T, err error) {
 	var like []string
@@ -210,7 +218,7 @@ func find[T any](list []T, name string, nameOf func(T) string) (found T, err err
 		for _, x := range list {
 			names = append(names, nameOf(x))
 		}
-		return found, fmt.Errorf("unknown name %s%s", name, diag.DidYouMean(name, names))
+		return found, fmt.Errorf("unknown name %s%s", name, oneOf(name, names))
 	case 1:
 		return found, nil
 	}
@@ -232,7 +240,11 @@ func (r *runner) action(t *interp.TableInfo, c *Command) (int, [][]uint64, error
 	for _, arg := range c.Args {
 		i := slices.IndexFunc(info.Params, func(p interp.ParamInfo) bool { return p.Name == arg.Name })
 		if i < 0 {
-			return 0, nil, fmt.Errorf("action %s has no parameter %s", info.Name, arg.Name)
+			var names []string
+			for _, p := range info.Params {
+				names = append(names, p.Name)
+			}
+			return 0, nil, fmt.Errorf("action %s has no parameter %s%s", info.Name, arg.Name, oneOf(arg.Name, names))
 		}
 		if args[i], err = number(arg.Value, info.Params[i].Width); err != nil {
 			return 0, nil, fmt.Errorf("parameter %s: %w", arg.Name, err)

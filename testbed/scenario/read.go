@@ -654,7 +654,7 @@ func (c *Case) check(f *yamlfile.File) {
 	}
 	for _, i := range c.Judge {
 		if i < 1 || i > len(c.Traffic) {
-			f.Errorf("judge", "there is no part %d of traffic", i)
+			f.Errorf("judge", "there is no part %d of traffic, which has %d", i, len(c.Traffic))
 		}
 	}
 	switch {
