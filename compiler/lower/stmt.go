@@ -94,9 +94,19 @@ func (l *lowerer) invalidate(v value) {
 		for _, e := range v.elems {
 			l.invalidate(e)
 		}
-	case stack, unionStack:
+	case stack:
 		for _, e := range l.parts(v) {
 			l.invalidate(e)
+		}
+		if l.parser != nil { // the next element to extract is the first
+			l.emit(&ir.Pop{Base: l.at(), Stack: v.s, N: len(v.s.Elems)})
+		}
+	case unionStack:
+		for _, e := range l.parts(v) {
+			l.invalidate(e)
+		}
+		if l.parser != nil {
+			l.emit(&ir.Pop{Base: l.at(), Union: v.s, N: len(v.s.Elems)})
 		}
 	case union:
 		for _, h := range v.u.Members {
