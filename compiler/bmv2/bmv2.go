@@ -103,6 +103,8 @@ type generator struct {
 	keyVars map[*ir.Key]*ir.VarRef // of keys that must be computed
 	role    string                 // of the block being written
 
+	unmatched string // the parser's state for packets that no case of a select matches
+
 	tables, conditionals, calls, profiles, states int               // made so far
 	params                                        []*ir.ActionParam // of the action being written
 	acting                                        *ir.Action        // the action being written

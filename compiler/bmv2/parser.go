@@ -21,9 +21,13 @@ const maxMasks = 4096
 func (g *generator) parser(p *ir.Parser) {
 	out := &bmv2json.Parser{Name: p.Role, ID: len(g.out.Parsers), InitState: p.Start.Name}
 	g.out.Parsers = append(g.out.Parsers, out)
-	if g.prog.Arch == arch.TNA {
-		defer g.rejectState(out)
+	g.unmatched = rejected
+	if g.prog.Arch != arch.TNA {
+		for g.unmatched = "noMatch"; slices.ContainsFunc(p.States, func(s *ir.State) bool { return s.Name == g.unmatched }); {
+			g.unmatched += "_"
+		}
 	}
+	defer g.errorState(out)
 	for _, vs := range p.ValueSets {
 		g.out.ParseVSets = append(g.out.ParseVSets, &bmv2json.ParseVSet{Name: vs.Name, ID: len(g.out.ParseVSets), Width: vs.Width, MaxSize: int(vs.Size)})
 	}
@@ -85,8 +89,8 @@ func (g *generator) state(s *ir.State) *bmv2json.ParseState {
 	for _, c := range s.Select.Cases {
 		g.selectCase(s, c, widths, out)
 	}
-	if n := len(out.Transitions); g.prog.Arch == arch.TNA && (n == 0 || out.Transitions[n-1].Type != "default") {
-		out.Transitions = append(out.Transitions, &bmv2json.Transition{Type: "default", Next: rejected})
+	if n := len(out.Transitions); n == 0 || out.Transitions[n-1].Type != "default" {
+		out.Transitions = append(out.Transitions, &bmv2json.Transition{Type: "default", Next: g.unmatched})
 	}
 	return out
 }

@@ -198,12 +198,13 @@ func dropZeros(start *ir.State, states []*ir.State) {
 // rejected is the parser state for rejected packets.
 const rejected = "reject"
 
-// rejectState adds that state if a transition leads there.
-func (g *generator) rejectState(out *bmv2json.Parser) {
+// errorState adds the state of packets that no case of a select matches, which in TNA is
+// that of rejected ones, if a transition leads there.
+func (g *generator) errorState(out *bmv2json.Parser) {
 	used := false
 	for _, s := range out.States {
 		for _, t := range s.Transitions {
-			used = used || t.Next == rejected
+			used = used || t.Next == g.unmatched
 		}
 	}
 	if !used {
@@ -217,7 +218,7 @@ func (g *generator) rejectState(out *bmv2json.Parser) {
 	}
 	no := &bmv2json.Value{Type: bmv2json.TypeBool}
 	out.States = append(out.States, &bmv2json.ParseState{
-		Name: rejected, ID: g.states, Key: []*bmv2json.Value{},
+		Name: g.unmatched, ID: g.states, Key: []*bmv2json.Value{},
 		Ops:         []*bmv2json.ParserOp{{Op: "verify", Parameters: []*bmv2json.Value{no, number(code)}}},
 		Transitions: []*bmv2json.Transition{{Type: "default"}},
 	})
