@@ -479,3 +479,20 @@ func TestDepthsHave19Bits(t *testing.T) {
 	}
 	s.arrives(0, 1, f).departs(1, 0, 620_619).agree("digest")
 }
+
+// A postcard about an acknowledgement kept the header behind its BTH, where programs
+// parse that.
+func TestPostcardsHaveNoHeaderOfAcknowledgements(t *testing.T) {
+	p := small(t, "flowcut", "v1model")
+	p.Name = "flowcut-pbfs"
+	p.Choose("pbfs", "on")
+	s := newScene(t, p)
+	s.c.Config.Routes[0].Paths = 0
+	s.entry("pbfs_port", 3, model.Args{"round_trip_bytes": 78_125, "mbps": 25_000})
+	now := s.slot()
+	first := 16*3 + int(now-8)&15
+	s.set("slot_number", first, now-8).set("slot_qlen", first, 100_000)
+	f := data(0, 1, 27, 2)
+	f.Rest[8], f.Rest[20] = 0x11, 0x60 // opcode and syndrome
+	s.arrives(0, 1, f).departs(1, 0, 0).agree("postcard")
+}
