@@ -10,7 +10,7 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // message has no path.
 func (e *Estimator) Idle(p *Plan, flows []Flow) (vtime.Time, bool) {
 	n := len(p.Steps)
-	s := &idle{e: e, p: p, flow: make([]*Flow, n), need: make([]int32, n), after: make([][]int32, n), on: make([][]On, n),
+	s := &idle{e: e, p: p, flow: make([]*Flow, n), alone: make([]lone, n), need: make([]int32, n), after: make([][]int32, n), on: make([][]On, n),
 		lanes: make(map[[2]int]vtime.Time), out: make(map[int]vtime.Time), in: make(map[int]vtime.Time)}
 	for i := range flows {
 		if flows[i].Plan == p {
@@ -37,6 +37,7 @@ type idle struct {
 	e       *Estimator
 	p       *Plan
 	flow    []*Flow // by step
+	alone   []lone  // by step: its flow, once it has begun
 	need    []int32
 	after   [][]int32 // by step: those that wait for it, and for what
 	on      [][]On
@@ -89,17 +90,19 @@ func (s *idle) Fire(now vtime.Time, arg uint64) {
 			s.release(now, number, Done)
 			return
 		}
-		l, ok := s.lone(fl)
-		if !ok {
+		path := s.e.path(fl.Src, fl.Dst)
+		if path == nil {
 			s.lost = true
 			return
 		}
+		l := &s.alone[number]
+		*l = s.e.lone(path, fl, [2]int{})
 		left := max(now, s.out[fl.Src]) + l.tx(fl.Size, l.path[0].Rate)
 		s.out[fl.Src] = left
 		s.push(left, number, idleLeft)
 	case idleLeft:
 		s.release(now, number, Left)
-		l, _ := s.lone(fl)
+		l := &s.alone[number]
 		_, alone := l.arrival(fl.Size)
 		at := now + alone - l.tx(fl.Size, l.path[0].Rate)
 		at = max(at, s.in[fl.Dst]+l.tx(fl.Size, l.path[len(l.path)-1].Rate))
@@ -107,20 +110,12 @@ func (s *idle) Fire(now vtime.Time, arg uint64) {
 		s.push(at, number, idleArrived)
 	case idleArrived:
 		s.release(now, number, Received)
-		l, _ := s.lone(fl)
+		l := &s.alone[number]
 		_, alone := l.arrival(fl.Size)
 		s.push(now+l.time(fl.Size)-alone, number, idleAcked)
 	case idleAcked:
 		s.release(now, number, Done)
 	}
-}
-
-func (s *idle) lone(fl *Flow) (lone, bool) {
-	path := s.e.path(fl.Src, fl.Dst)
-	if path == nil {
-		return lone{}, false
-	}
-	return s.e.lone(path, fl, [2]int{}), true
 }
 
 // tx returns the time that the packets of a flow take on a link.

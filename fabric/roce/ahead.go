@@ -3,19 +3,26 @@
 package roce
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// Fetch has the processor fetch the host in step 0, and the flow that sends next,
-// if it waits, in step 1.
+// Fetch has the processor fetch the host in step 0, and the flow that sends next in
+// step 1.
 func (h *Host) Fetch(step int) {
 	if step == 0 {
 		cache.Struct(h)
-	} else if n := &h.nic; len(n.waiting) > 0 {
+		return
+	}
+	n := &h.nic
+	if len(n.waiting) > 0 {
 		cache.Lines(unsafe.Pointer(n.waiting[0]), senderLines)
+	}
+	if n.readyMask != 0 {
+		cache.Lines(unsafe.Pointer(n.ready[bits.Len8(n.readyMask)-1].first), senderLines)
 	}
 }
 

@@ -4,7 +4,9 @@ package roce
 
 import (
 	"math/bits"
+	"unsafe"
 
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -183,6 +185,8 @@ func (n *nic) transmit(now vtime.Time) {
 			s := l.pop()
 			if l.first == nil {
 				n.readyMask &^= 1 << class
+			} else { // it sends next
+				cache.Lines(unsafe.Pointer(l.first), senderLines)
 			}
 			s.place = nowhere
 			if s.u != nil {

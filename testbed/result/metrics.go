@@ -417,7 +417,8 @@ func (m *meter) span() float64 { return (m.until - m.o.From).Seconds() }
 // flows sets the metrics of some flows under a selector. With whole it sets also
 // those that are not defined for classes of sizes.
 func (m *meter) flows(selector string, flows []*fabric.FlowResult, whole bool) {
-	var fct, slow, short []float64
+	fct, slow := make([]float64, 0, len(flows)), make([]float64, 0, len(flows))
+	var short []float64
 	var stalled int
 	var ooo, sent, resent, byNAK, byTimeout, selective int64
 	first, last := vtime.Never, vtime.Time(0)
