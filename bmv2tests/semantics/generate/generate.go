@@ -609,7 +609,11 @@ func (g *gen) parser() {
 			if value == 3 { // some of these keys are signed
 				key, lo, hi = "int<8>", -hi, lo
 			}
-			g.p("transition select(p.lookahead<%s>()) {\n%d &&& %d: %s;\n%d .. %d: %s;\n_: %s;\n}\n}\n", key, value, mask, next, lo, hi, next, next)
+			rest := fmt.Sprintf("_: %s;\n", next)
+			if mask == 7 { // some packets match nothing
+				rest = ""
+			}
+			g.p("transition select(p.lookahead<%s>()) {\n%d &&& %d: %s;\n%d .. %d: %s;\n%s}\n}\n", key, value, mask, next, lo, hi, next, rest)
 		default:
 			g.p("transition %s;\n}\n", next)
 		}
