@@ -8,8 +8,10 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -239,6 +241,9 @@ func (n *node) arrive() {
 	} else {
 		n.popHead()
 	}
+	if n.eng.large && len(n.heads) > 0 { // it arrives next
+		cache.Lines(unsafe.Pointer(n.in[n.heads[0].port].first().f), 2)
+	}
 	n.received++
 	if n.tap != nil {
 		n.tap.Arrive(n.now, int(i)+1, f)
@@ -311,6 +316,7 @@ func (n *node) fixHead(a arrival) {
 type engine struct {
 	nodes       []*node
 	now         vtime.Time
+	large       bool       // has manyNodes
 	lookahead   vtime.Time // shortest delay of all links
 	window      uint64     // number of the current or last window
 	fill, drain uint64     // parities of the pipes' boxes that are written and read in it

@@ -136,6 +136,7 @@ func New(cfg Config) (*Fabric, error) {
 	f.engine.crew.size = min(max(cfg.Threads, 1), runtime.GOMAXPROCS(0))
 	f.engine.crew.least, f.engine.crew.sides = fewEvents, f.sides()
 	f.engine.crew.busy = f.engine.worthFetching()
+	f.engine.large = len(f.engine.nodes) >= manyNodes
 	if err := f.populate(cfg.Switch); err != nil {
 		return nil, err
 	}
