@@ -91,6 +91,8 @@ type onTarget struct {
 	Refuses []refusal `yaml:"refuses"`
 	// Limits are the largest sizes that the block supports.
 	Limits []limit `yaml:"limits"`
+	// Defaults are those of parameters whose default differs on the target.
+	Defaults map[string]otherDefault `yaml:"defaults"`
 	// Ingress applies controls in stages: "choose Nearest". On TNA, a control of
 	// stage choose is applied to a packet with several paths, once; with "always"
 	// after it, to any packet on each pass.
@@ -118,6 +120,14 @@ type parameter struct {
 	// With is the block with which programs use it; empty means always.
 	With string `yaml:"with"`
 	// Doc is a phrase: what the number decides.
+	Doc string `yaml:"doc"`
+}
+
+// otherDefault is the default of a parameter on one target.
+type otherDefault struct {
+	// Default is its formula.
+	Default manifest.Expr `yaml:"default"`
+	// Doc is what the number decides there.
 	Doc string `yaml:"doc"`
 }
 
@@ -403,6 +413,15 @@ func (c *catalogue) check(b *block, list *diag.List) {
 	}
 	for _, target := range Targets {
 		t := b.on(target)
+		for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
+			at := target + ".defaults." + name
+			p, ok := c.define(b.Name + "." + name)
+			if !ok {
+				list.Errorf(b.pos(at), yamlfile.CodeInvalid, "the block has no parameter %s", name)
+			} else if _, err := manifest.Derive(t.Defaults[name].Default, p.Unit, newNetwork()); err != nil {
+				list.Errorf(b.pos(at), yamlfile.CodeInvalid, "default of %s: %v", name, err)
+			}
+		}
 		c.checkSteps(b, target+".ingress", t.Ingress, ingressStages[target], list)
 		c.checkSteps(b, target+".egress", t.Egress, egressStages[target], list)
 	}

@@ -5,6 +5,7 @@ package gen
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Defaults returns a profile with a default for each key except its name.
@@ -45,6 +46,7 @@ type ParameterKey struct {
 	Name    string // block.name
 	Unit    string // bytes, ns, bps, fraction or count
 	Default string // formula of the default, in that unit
+	TNA     string // the same on Tofino, where it differs
 	Doc     string
 	// Least and Most bound the value, in Unit; a Most of zero means no bound.
 	Least, Most float64
@@ -56,7 +58,8 @@ func ParameterKeys() []ParameterKey {
 	c := loaded()
 	for _, name := range c.parameterNames() {
 		p, _ := c.define(name)
-		keys = append(keys, ParameterKey{name, p.Unit, string(p.Default), p.Doc, p.Least, p.Most})
+		blk, short, _ := strings.Cut(name, ".")
+		keys = append(keys, ParameterKey{name, p.Unit, string(p.Default), string(c.blocks[blk].TNA.Defaults[short].Default), p.Doc, p.Least, p.Most})
 	}
 	return keys
 }

@@ -25,6 +25,9 @@ func (g *generator) newManifest() *manifest.Manifest {
 	for _, b := range g.blocks {
 		for _, p := range b.Parameters {
 			if p.With == "" || g.needs[p.With] {
+				if other, ok := b.on(g.target).Defaults[p.Name]; ok {
+					p.Default, p.Doc = other.Default, other.Doc
+				}
 				m.Parameters = append(m.Parameters, g.parameter(b.Name+"."+p.Name, p))
 			}
 		}

@@ -779,7 +779,7 @@ control PathNews(inout headers_t hdr,
     @brief("round-trip time below which a path is free, and load from which it is congested")
     table path_class {
         actions = { rank_path; }
-        default_action = rank_path(38466, 242);
+        default_action = rank_path(68466, 242);
         size = 1;
     }
 

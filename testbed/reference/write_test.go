@@ -238,7 +238,11 @@ func page(title, about, example, kind string, v value, keys []string) []byte {
 					bounds += fmt.Sprintf("%g", p.Most)
 				}
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s |\n", p.Name, p.Unit, p.Default, bounds, cell(p.Doc))
+			usual := "`" + p.Default + "`"
+			if p.TNA != "" {
+				usual += ", on Tofino `" + p.TNA + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", p.Name, p.Unit, usual, bounds, cell(p.Doc))
 		}
 	}
 	return []byte(b.String())
