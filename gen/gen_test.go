@@ -10,13 +10,14 @@ import (
 )
 
 // The programs under p4src match the output of the generator; make golden
-// rewrites them.
+// rewrites them. Programs with another reading of a paper's rule are not there: they
+// differ from another one in that rule.
 func TestCommittedProgramsAreGenerated(t *testing.T) {
 	for _, target := range Targets {
 		for _, name := range Names() {
 			if p, err := Builtin(name); err != nil {
 				t.Fatal(err)
-			} else if Supports(p, target) != nil {
+			} else if Supports(p, target) != nil || p.Choice("reading") != "default" {
 				continue
 			}
 			for _, f := range mustGenerate(t, name, target).Files() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package p4src has the generated programs of the built-in profiles, so that
-// they can be read without generating anything and run from the binary. A test
+// Package p4src has the generated programs of the built-in profiles without a
+// reading, so that they can be read without generating anything and run from the binary. A test
 // of package gen keeps them equal to what the generator writes. Those for
 // Tofino, in tna, are for readers and for Tofino's compiler.
 package p4src
