@@ -94,11 +94,11 @@ var changes = []struct {
 	says                         string  // a warning
 }{
 	{"ENABLE_QCN 0", dumbbell, crossing, "ENABLE_QCN 0", []float64{601138, 116477, 575866, 217266, 214076, 171130}, 0.01, ""},
-	{"LINK_DOWN", twoPaths, fourAlike, "LINK_DOWN 50 2 4", []float64{339933, 340182, 342672, 340265}, 0.01, "with LINK_DOWN hosts have a retransmission timeout"},
+	{"LINK_DOWN", twoPaths, fourAlike, "LINK_DOWN 50 2 4", []float64{339933, 340182, 342672, 340265}, 0.01, "with LINK_DOWN hosts have in pauseless a retransmission timeout"},
 	{"LINK_DOWN in the middle of the ports", inTurn, onFour, "LINK_DOWN 30 4 6", []float64{1151126, 1160339, 1131704, 101801, 173186, 204441}, 0.06, ""},
 	// Which frames are lost is chance.
-	{"ERROR_RATE_PER_LINK", oneLeaf, lone, "ERROR_RATE_PER_LINK 0.01", []float64{334040}, 0.35, "with ERROR_RATE_PER_LINK hosts have a retransmission timeout"},
-	{"error rates of links", lossy, lone, "", []float64{303828}, 0.35, "with error rates of links hosts have a retransmission timeout"},
+	{"ERROR_RATE_PER_LINK", oneLeaf, lone, "ERROR_RATE_PER_LINK 0.01", []float64{334040}, 0.35, "with ERROR_RATE_PER_LINK hosts have in pauseless a retransmission timeout"},
+	{"error rates of links", lossy, lone, "", []float64{303828}, 0.35, "with error rates of links hosts have in pauseless a retransmission timeout"},
 	{"hosts and spines in turn", inTurn, onFour, "", []float64{215682, 157665, 215765, 52409, 109043, 134434}, 0.01, ""},
 	{"priority 4", inTurn, strings.ReplaceAll(onFour, " 3 10", " 4 10"), "", []float64{215682, 157665, 215765, 52409, 109043, 134434}, 0.01, ""},
 	{"parallel links", parallel, narrow, "", []float64{1436299, 1404736, 1422605, 98633}, 0.08, "of parallel links only the last carries traffic"},
