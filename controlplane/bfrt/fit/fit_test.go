@@ -133,7 +133,7 @@ func TestMeasuredRoundTrip(t *testing.T) {
 	for range 2 {
 		s.RTT, s.Program.Network.Measured = s.Program.Network.Measured, 12*vtime.Microsecond
 		text := strings.Join(s.Report(), "\n")
-		for _, want := range []string{"base round trip between leaves: 12us, measured; 8.18624us follow from the topology", "plb.rtt_low 42us", "plb.probe_interval 12us"} {
+		for _, want := range []string{"base round trip between leaves: 12us, measured; 8.18624us follow from the topology", "plb.rtt_low 72us", "plb.probe_interval 12us"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("there is no %q in\n%s", want, text)
 			}
