@@ -127,7 +127,7 @@ type parameter struct {
 type otherDefault struct {
 	// Default is its formula.
 	Default manifest.Expr `yaml:"default"`
-	// Doc is what the number decides there.
+	// Doc is what the number decides there; empty if it is the same.
 	Doc string `yaml:"doc"`
 }
 
@@ -417,7 +417,11 @@ func (c *catalogue) check(b *block, list *diag.List) {
 			at := target + ".defaults." + name
 			p, ok := c.define(b.Name + "." + name)
 			if !ok {
-				list.Errorf(b.pos(at), yamlfile.CodeInvalid, "the block has no parameter %s", name)
+				var names []string
+				for _, p := range b.Parameters {
+					names = append(names, p.Name)
+				}
+				list.Errorf(b.pos(at), yamlfile.CodeInvalid, "the block has no parameter %q%s", name, diag.DidYouMean(name, names))
 			} else if _, err := manifest.Derive(t.Defaults[name].Default, p.Unit, newNetwork()); err != nil {
 				list.Errorf(b.pos(at), yamlfile.CodeInvalid, "default of %s: %v", name, err)
 			}

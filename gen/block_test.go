@@ -50,6 +50,8 @@ func TestErrorsInASchemesFolder(t *testing.T) {
 		{"block.yaml", "name: gap", "name: switch", "dir/mine/block.yaml:17", "a word of formulas"},
 		{"block.yaml", "needs: [flowlet]", "neads: [flowlet]", "dir/mine/block.yaml:12", `unknown key "neads" (did you mean "needs"?)`},
 		{"block.yaml", "pick: {base: mine}", "pick: {base: mine, rlb: x}", "dir/mine/block.yaml:7", "write one key of a profile"},
+		{"block.yaml", "\ntna:\n", "\ntna:\n  defaults: {gab: {default: \"1\"}}\n", "dir/mine/block.yaml:31", `the block has no parameter "gab" (did you mean "gap"?)`},
+		{"block.yaml", "\ntna:\n", "\ntna:\n  defaults: {gap: {default: dilay}}\n", "dir/mine/block.yaml:31", `default of gap: "dilay": unknown name dilay (did you mean "delay"?)`},
 		{"v1model.p4.tmpl", `{{define "ingress"}}`, `{{define "ingres"}}`, "dir/mine/v1model.p4.tmpl", `no block has a hook for section "ingres" (did you mean "ingress"?)`},
 	} {
 		catalogue := loaded().clone()

@@ -3,6 +3,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,7 +27,7 @@ func (g *generator) newManifest() *manifest.Manifest {
 		for _, p := range b.Parameters {
 			if p.With == "" || g.needs[p.With] {
 				if other, ok := b.on(g.target).Defaults[p.Name]; ok {
-					p.Default, p.Doc = other.Default, other.Doc
+					p.Default, p.Doc = other.Default, cmp.Or(other.Doc, p.Doc)
 				}
 				m.Parameters = append(m.Parameters, g.parameter(b.Name+"."+p.Name, p))
 			}

@@ -149,16 +149,23 @@ func TestSlotBeginsWithTheQueueBeforeItsFirstPacket(t *testing.T) {
 	s.arrives(0, 1, data(0, 1, 26, 2)).agree()
 }
 
-// A queue longer than the bytes that a port sends in a round trip was no congestion
-// if nothing arrived.
-func TestQueueBeyondARoundTripIsCongestion(t *testing.T) {
-	p := small(t, "pbfs", "v1model")
+// longQueue is a scene in which the queue of port 3 is longer than the bytes that the port
+// sends in a round trip.
+func longQueue(t *testing.T, p *gen.Profile) *scene {
 	s := newScene(t, p)
 	s.c.Config.Routes[0].Paths = 0
 	s.entry("pbfs_port", 3, model.Args{"round_trip_bytes": 78_125, "mbps": 25_000})
 	now := s.slot()
 	first := 16*3 + int(now-8)&15
 	s.set("slot_number", first, now-8).set("slot_qlen", first, 100_000)
+	return s
+}
+
+// A queue longer than the bytes that a port sends in a round trip was no congestion
+// if nothing arrived.
+func TestQueueBeyondARoundTripIsCongestion(t *testing.T) {
+	p := small(t, "pbfs", "v1model")
+	s := longQueue(t, p)
 	s.arrives(0, 1, data(0, 1, 27, 2)).departs(1, 0, 0).agree("postcard")
 }
 
@@ -486,12 +493,7 @@ func TestPostcardsHaveNoHeaderOfAcknowledgements(t *testing.T) {
 	p := small(t, "flowcut", "v1model")
 	p.Name = "flowcut-pbfs"
 	p.Choose("pbfs", "on")
-	s := newScene(t, p)
-	s.c.Config.Routes[0].Paths = 0
-	s.entry("pbfs_port", 3, model.Args{"round_trip_bytes": 78_125, "mbps": 25_000})
-	now := s.slot()
-	first := 16*3 + int(now-8)&15
-	s.set("slot_number", first, now-8).set("slot_qlen", first, 100_000)
+	s := longQueue(t, p)
 	f := data(0, 1, 27, 2)
 	f.Rest[8], f.Rest[20] = 0x11, 0x60 // opcode and syndrome
 	s.arrives(0, 1, f).departs(1, 0, 0).agree("postcard")
