@@ -69,11 +69,11 @@ func TestMachineCodeIsPrintedWhole(t *testing.T) {
 			t.Fatal(errs)
 		}
 		p := r.Program
-		text, ok := compiled(t, p, interp.Options{}).PrintNative()
+		text, ok := interp.PrintNative(compiled(t, p, interp.Options{}))
 		if !ok {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
-		if again, _ := compiled(t, p, interp.Options{}).PrintNative(); again != text {
+		if again, _ := interp.PrintNative(compiled(t, p, interp.Options{})); again != text {
 			t.Errorf("%s is printed differently the second time", file)
 		}
 		starts, jumps := map[int64]bool{}, map[int64]string{}

@@ -140,7 +140,7 @@ func printTranslation(out io.Writer, program *bmv2json.Program, stage string) er
 	text := p.Print()
 	if stage == "native" {
 		var ok bool
-		if text, ok = p.PrintNative(); !ok {
+		if text, ok = interp.PrintNative(p); !ok {
 			return errors.New("this system has no machine code of programs: it needs x86-64 Linux that lets processes make memory executable; --print ops shows what the switch interprets")
 		}
 	}

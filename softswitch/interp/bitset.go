@@ -49,14 +49,8 @@ func (b bitset) each(f func(i int)) {
 	}
 }
 
-// cleared points to the first of clearedSlots slots that are cleared together.
-// The number is so small that the compiler unrolls the stores.
-type cleared = *[clearedSlots]uint64
-
-const clearedSlots = 8
-
 // clears sets the slots that are cleared before a packet is parsed.
-func (p *Program) clears(set bitset) {
+func clears(p *Program, set bitset) {
 	p.fresh, p.pairs = set.clearing(p.fieldsEnd, clearedSlots), set.clearing(p.fieldsEnd, 2)
 }
 

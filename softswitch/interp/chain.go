@@ -13,18 +13,6 @@ import "github.com/pauseless/pauseless/internal/packet"
 // fields.
 type arrival struct{ length, port, time uint64 }
 
-// arrivalFields are the fields of the program that Arrive's code sets from an arrival,
-// and egress_spec, which says whether ingress drops the packet.
-type arrivalFields struct{ length, port, time, egressSpec Field }
-
-func (p *Program) arrivalFields() (a arrivalFields) {
-	a.length, _ = p.Field("standard_metadata.packet_length")
-	a.port, _ = p.Field("standard_metadata.ingress_port")
-	a.time, _ = p.Field("intrinsic_metadata.ingress_global_timestamp")
-	a.egressSpec, _ = p.Field(v1Model.egressSpec)
-	return a
-}
-
 // Arrive does what Start, Set, Parse and Ingress do for a packet of a v1model
 // program that was received on a port, in bytes, at a time in the program's unit.
 // It returns false if ingress is still to be done, after the caller has set

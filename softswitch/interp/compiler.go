@@ -89,14 +89,13 @@ var v1Model = architecture{
 
 // compiler translates a file to a Program.
 type compiler struct {
+	draft
 	json *bmv2json.Program
 	arch *architecture
 	opts Options
-	prog *Program
 	list diag.List
 
 	types           []*headerType
-	order           []*header
 	headers         map[string]*header
 	stacks          map[string]*stack
 	stackOrder      []*stack
@@ -114,15 +113,10 @@ type compiler struct {
 	tables                                              map[string]int
 	actionNumbers                                       []int // action ids by number
 
-	params, paramSlots      int // slots of the action parameters
-	temps, tempTop, tempMax int
-	consts                  map[string]int // index of the constant, during compilation
-	constList               []uint64
-	code                    []instr
-	labels                  []int     // positions of labels in code, −1 while unknown
-	placed                  int       // the last position of a label
-	parseEnd                label     // the end of the parser being compiled
-	straight                []section // code without loops
+	temps, tempTop int
+	consts         map[string]int // index of the constant
+	placed         int            // the last position of a label
+	parseEnd       label          // the end of the parser being compiled
 
 	action *action // the current action
 	args   []*big.Int

@@ -74,7 +74,7 @@ func randomHeaders(rng *rand.Rand) *headers {
 // machine returns a machine that has parsed the packet.
 func (h *headers) machine(capacity int) *Machine {
 	frame := &packet.Frame{Data: append(make([]byte, 0, capacity), h.data...), Elided: 7}
-	return &Machine{prog: h.prog, phases: h.prog.phases(), f: append([]uint64(nil), h.f...), frame: frame, data: frame.Data, valid: make([]int32, len(h.prog.deparse[out]))}
+	return &Machine{prog: h.prog, phases: newPhases(h.prog), f: append([]uint64(nil), h.f...), frame: frame, data: frame.Data, valid: make([]int32, len(h.prog.deparse[out]))}
 }
 
 // Moving the bytes after the headers gives the same packet as writing all

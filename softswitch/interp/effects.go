@@ -188,7 +188,7 @@ func (o *optimiser) effectsOf(i int) *effects {
 		e.use(a, 1)
 		sys(sysTruncate)
 	case iDrop:
-		for _, name := range []string{o.arch.egressSpec, o.arch.multicastGroup} {
+		for _, name := range []string{o.prog.arch.egressSpec, o.prog.arch.multicastGroup} {
 			if f, ok := p.Field(name); ok {
 				e.def(f.slot, 1)
 			}

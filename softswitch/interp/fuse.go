@@ -9,7 +9,7 @@ package interp
 // Runs are fields of one header, after its extraction or not; moves; constants;
 // branches on one kind of condition; and reads of registers with one index, which
 // may be joined from two values.
-func (p *Program) fuse() {
+func fuse(p *Program) {
 	for i := len(p.code) - 1; i >= 0; i-- {
 		in, next := &p.code[i], &instr{}
 		if i+1 < len(p.code) {
@@ -44,12 +44,3 @@ func (p *Program) fuse() {
 		p.finishes = in.a
 	}
 }
-
-// sameIndex in b of an iRegRead says that the next instruction is one with the
-// same index.
-const sameIndex = 2
-
-// run returns the number of fields that an iField or iFields loads, and
-// lastByte the offset in the header of their last word.
-func (i *instr) run() int      { return int(i.imm >> 16 & 0xff) }
-func (i *instr) lastByte() int { return int(i.imm >> 24 & 0xffff) }

@@ -132,7 +132,7 @@ func (k *calc) planSum() {
 			k.sums = nil
 			return
 		}
-		if in.valid != noValid && !containsSlot(k.valid, in.valid) {
+		if in.valid != noValid && !slices.Contains(k.valid, in.valid) {
 			k.valid = append(k.valid, in.valid)
 		}
 		at += in.width
@@ -170,20 +170,11 @@ func (k *calc) planCRC() {
 			k.words = nil
 			return
 		}
-		if in.valid != noValid && !containsSlot(k.valid, in.valid) {
+		if in.valid != noValid && !slices.Contains(k.valid, in.valid) {
 			k.valid = append(k.valid, in.valid)
 		}
 		k.words = append(k.words, crcWord{in.slot, uint8(in.width / 8)})
 	}
-}
-
-func containsSlot(list []slot, s slot) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // checksum is a checksum field to verify or update.

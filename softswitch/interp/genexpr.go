@@ -339,15 +339,15 @@ func (c *compiler) compare(e *expr, dst int) {
 		op = map[string]string{">": "<", ">=": "<="}[op]
 	}
 	if k == 1 {
-		ops := map[string]opcode{"==": iEq, "!=": iNe, "<": iLtU, "<=": iLeU}
+		byOp := map[string]opcode{"==": iEq, "!=": iNe, "<": iLtU, "<=": iLeU}
 		if signed {
-			ops["<"], ops["<="] = iLtS, iLeS
+			byOp["<"], byOp["<="] = iLtS, iLeS
 		}
-		c.emit(ops[op], dst, a, b, 0)
+		c.emit(byOp[op], dst, a, b, 0)
 		return
 	}
-	ops := map[string]opcode{"==": iWEq, "!=": iWEq, "<": iWLt, "<=": iWLe}
-	c.emit(ops[op], dst, a, b, pack(k, 0, 0, signed))
+	byOp := map[string]opcode{"==": iWEq, "!=": iWEq, "<": iWLt, "<=": iWLe}
+	c.emit(byOp[op], dst, a, b, pack(k, 0, 0, signed))
 	if op == "!=" {
 		c.emit(iXor, dst, dst, c.constSlot(bigOne, 1), 1)
 	}

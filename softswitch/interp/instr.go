@@ -174,3 +174,12 @@ func (i *instr) n() int     { return int(i.imm & 0xffffff) }
 func (i *instr) m() int     { return int(i.imm >> 24 & 0xffffff) }
 func (i *instr) k() int     { return int(i.imm >> 48 & 0x7fff) }
 func (i *instr) flag() bool { return i.imm>>63 != 0 }
+
+// sameIndex in b of an iRegRead says that the next instruction is one with the
+// same index.
+const sameIndex = 2
+
+// run returns the number of fields that an iField or iFields loads, and
+// lastByte the offset in the header of their last word.
+func (i *instr) run() int      { return int(i.imm >> 16 & 0xff) }
+func (i *instr) lastByte() int { return int(i.imm >> 24 & 0xffff) }

@@ -76,7 +76,7 @@ type Requests struct {
 // NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
 	p := s.Program
-	m := &Machine{prog: p, state: s, cells: s.cells, tables: s.tables, phases: p.phases(), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.arrivalFields(),
+	m := &Machine{prog: p, state: s, cells: s.cells, tables: s.tables, phases: newPhases(p), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.arrivalFields(),
 		valid: make([]int32, max(len(p.deparse[in]), len(p.deparse[out])))}
 	copy(m.f[p.constBase:], p.consts)
 	if at, ok := p.Field(p.arch.egressSpec); ok {

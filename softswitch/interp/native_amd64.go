@@ -13,75 +13,10 @@ import (
 	asm "github.com/pauseless/pauseless/internal/amd64"
 )
 
-// native is a program as instructions of the processor.
-//
-// Each instruction of the register machine becomes a few of the processor's that
-// work on the same slots in memory. Where the translator has none, as for most hashes and
-// for keys of more than a few bits, the code returns to Go, which executes the
-// instruction and enters the code again behind it.
-type native struct {
-	code []byte
-	// address has the addresses of the instructions at which Go may enter, zero for
-	// others. The code itself uses them.
-	address []uintptr
-	// Positions of code that saves what egress needs, and that restores it; −1 for
-	// none.
-	save, restore int
-	clear         uintptr // address of the code that clears slots for a new packet
-	arrive        uintptr // address of the code that starts a packet and falls through to the parser
-	deparse       [gresses]deparser
-	// Of programs with Options.Names: where the code of each instruction begins, and the
-	// addresses in Go's memory that the code contains.
-	starts []int
-	memory []uint64
-}
-
-// leave is a flag of what the code returns, the number of an instruction that Go has
-// to execute: Go then interprets the rest, because it cannot enter behind that
-// instruction. This is rare: a packet is too short, or an index too large.
-const leave = 1 << 30
-
-// enter executes code from an address to its next return.
-//
-//go:noescape
-func enter(code uintptr, m *Machine) int32
-
-// entry returns the address at which to enter at an instruction, or zero.
-func (n *native) entry(start int32) uintptr {
-	if n == nil {
-		return 0
-	}
-	return n.address[start]
-}
-
-// assist executes instruction r, at which the code returned, and continues behind
-// it until the next iEnd.
-func (m *Machine) assist(r int32) {
-	n := m.prog.native
-	for r >= 0 {
-		in := &m.prog.code[r&^leave]
-		var pc int32
-		if in.op == iApply {
-			pc = m.applyTable(&m.tables[in.imm])
-		} else {
-			pc = int32(m.step(in, int(r&^leave)+1))
-		}
-		if pc < 0 {
-			return
-		}
-		at := n.address[pc]
-		if at == 0 || in.op != iApply && r&leave != 0 {
-			m.interpret(pc)
-			return
-		}
-		r = enter(at, m)
-	}
-}
-
 // translate returns the program as instructions of this processor, or nil if the
 // system does not let processes make code executable. named keeps what PrintNative needs.
-func (p *Program) translate(named bool) *native {
-	t := &translator{prog: p, leader: p.leaders(), labels: make([]asm.Label, len(p.code)), bound: map[slot]int{}}
+func translate(p *Program, at *offsets, named bool) *native {
+	t := &translator{prog: p, at: at, leader: p.leaders(), labels: make([]asm.Label, len(p.code)), bound: map[slot]int{}}
 	for i := range t.labels {
 		t.labels[i] = t.Label()
 	}
@@ -161,6 +96,7 @@ var pool = [...]asm.Reg{asm.AX, asm.DX, asm.BX, asm.R12, asm.R13, asm.R15}
 type translator struct {
 	asm.Asm
 	prog   *Program
+	at     *offsets
 	leader []bool
 	labels []asm.Label
 	stubs  []func()
@@ -179,7 +115,8 @@ type translator struct {
 	finds    [gresses]asm.Label
 }
 
-var cursor = asm.At(machine, int32(unsafe.Offsetof(Machine{}.cur)))
+// ofMachine is a field of the Machine.
+func ofMachine(offset int32) asm.Mem { return asm.At(machine, offset) }
 
 func mem(s slot) asm.Mem { return asm.At(slots, 8*int32(s)) }
 
@@ -499,7 +436,7 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 		t.jumpBytes(i, in)
 
 	case iPeek:
-		t.Load(8, asm.CX, cursor)
+		t.Load(8, asm.CX, ofMachine(t.at.cur))
 		t.Lea(scratch, asm.At(asm.CX, int32(fieldEnd(in))))
 		t.Op(asm.Cmp, scratch, length)
 		t.JumpIf(asm.Greater, t.rare(i))
@@ -507,11 +444,11 @@ func (t *translator) instruction(i int) (next int, returned bool) {
 		t.loadField(r, asm.CX, 0, in)
 		t.set(in.d, r)
 	case iTake, iTakeFields:
-		t.Load(8, asm.CX, cursor)
+		t.Load(8, asm.CX, ofMachine(t.at.cur))
 		t.Lea(scratch, asm.At(asm.CX, int32(in.b)))
 		t.Op(asm.Cmp, scratch, length)
 		t.JumpIf(asm.Greater, t.rare(i))
-		t.Store(8, cursor, scratch)
+		t.Store(8, ofMachine(t.at.cur), scratch)
 		t.setConst(in.d+relValid, 1)
 		t.setConst(in.d+relDirty, 0)
 		r := t.take()
@@ -603,8 +540,8 @@ func (t *translator) random(i int, in *instr) (returned bool) {
 
 	x, high := pool[0], pool[1] // of MulHigh
 	t.holds[0], t.holds[1] = t.holds[0][:0], t.holds[1][:0]
-	state, from := t.take(x, high), asm.At(scratch, int32(unsafe.Offsetof(State{}.rng)))
-	t.Load(8, scratch, asm.At(machine, int32(unsafe.Offsetof(Machine{}.state))))
+	state, from := t.take(x, high), asm.At(scratch, t.at.random)
+	t.Load(8, scratch, ofMachine(t.at.state))
 	t.Load(8, state, from)
 	t.opConst(asm.Add, state, randomStep)
 	t.Move(x, state)
@@ -623,7 +560,7 @@ func (t *translator) random(i int, in *instr) (returned bool) {
 	t.MulHigh(n)
 	t.Op(asm.Cmp, x, n) // the low half: Go draws another number if it is below 2⁶⁴ mod n
 	t.JumpIf(asm.Below, t.rare(i))
-	t.Load(8, scratch, asm.At(machine, int32(unsafe.Offsetof(Machine{}.state))))
+	t.Load(8, scratch, ofMachine(t.at.state))
 	t.Store(8, from, state)
 	t.op(asm.Add, high, in.a)
 	t.Store(8, mem(in.d), high)

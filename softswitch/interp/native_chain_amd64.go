@@ -4,38 +4,14 @@
 
 package interp
 
-import (
-	"unsafe"
-
-	asm "github.com/pauseless/pauseless/internal/amd64"
-)
-
-func (n *native) arriving() uintptr {
-	if n == nil {
-		return 0
-	}
-	return n.arrive
-}
-
-var (
-	chainFlag = asm.At(machine, int32(unsafe.Offsetof(Machine{}.chain)))
-	dropPort  = asm.At(machine, int32(unsafe.Offsetof(Machine{}.DropPort)))
-)
-
-func arrivalField(at uintptr) asm.Mem {
-	return asm.At(machine, int32(unsafe.Offsetof(Machine{}.arrival)+at))
-}
-
-func askField(at uintptr) asm.Mem {
-	return asm.At(machine, int32(unsafe.Offsetof(Machine{}.Ask)+at))
-}
+import asm "github.com/pauseless/pauseless/internal/amd64"
 
 // arriving emits the code that begins a packet and continues with the parser.
 func (t *translator) arriving() asm.Label {
 	at := t.Here()
 	t.clear()
 	f := t.prog.arrivalFields()
-	t.Load(8, asm.AX, arrivalField(unsafe.Offsetof(arrival{}.length)))
+	t.Load(8, asm.AX, ofMachine(t.at.arrivalLength))
 	t.Store(8, mem(slot(t.prog.sys+sysLength)), asm.AX)
 	t.Store(8, mem(slot(t.prog.sys+sysIngressLen)), asm.AX)
 	if f.length.Max != 0 {
@@ -44,10 +20,10 @@ func (t *translator) arriving() asm.Label {
 	}
 	for _, c := range []struct {
 		to   Field
-		from uintptr
-	}{{f.port, unsafe.Offsetof(arrival{}.port)}, {f.time, unsafe.Offsetof(arrival{}.time)}} {
+		from int32
+	}{{f.port, t.at.arrivalPort}, {f.time, t.at.arrivalTime}} {
 		if c.to.Max != 0 {
-			t.Load(8, asm.AX, arrivalField(c.from))
+			t.Load(8, asm.AX, ofMachine(c.from))
 			t.Store(8, mem(slot(c.to.slot)), asm.AX)
 		}
 	}
@@ -60,44 +36,44 @@ func (t *translator) arriving() asm.Label {
 func (t *translator) end(i int) {
 	p := t.prog
 	nothing := p.code[p.finish[out]].op == iEnd // no checksum to update
-	parser, egress := p.inPhase(i, p.parse[in]), p.inPhase(i, p.pipeline[out]) && t.deparses[out] && (p.finishes != noValid || nothing)
+	parser, egress := inPhase(p, i, p.parse[in]), inPhase(p, i, p.pipeline[out]) && t.deparses[out] && (p.finishes != noValid || nothing)
 	if p.arch != &v1Model || p.errNone != 0 || !parser && !egress { // parser_error is zero, unless Go sets it
 		t.give(-1)
 		return
 	}
 	back := t.stub(func() { t.give(-1) })
-	t.MemImm(asm.Cmp, chainFlag, 0)
+	t.MemImm(asm.Cmp, ofMachine(t.at.chain), 0)
 	t.JumpIf(asm.Equal, back)
 	if parser {
-		t.MemImm(asm.Cmp, askField(unsafe.Offsetof(Requests{}.ParserError)), 0)
+		t.MemImm(asm.Cmp, ofMachine(t.at.parserError), 0)
 		t.JumpIf(asm.NotEqual, back)
-		t.Load(1, asm.CX, askField(unsafe.Offsetof(Requests{}.ChecksumError)))
+		t.Load(1, asm.CX, ofMachine(t.at.checksumError))
 		t.Test(asm.CX)
 		t.JumpIf(asm.NotEqual, back)
-		t.Load(8, asm.CX, cursor)
+		t.Load(8, asm.CX, ofMachine(t.at.cur))
 		t.Store(8, mem(slot(p.sys+sysPayload)), asm.CX)
-		t.StoreImm(chainFlag, 0)
+		t.StoreImm(ofMachine(t.at.chain), 0)
 		t.Jump(t.labels[p.pipeline[in]])
 		return
 	}
-	t.Load(1, asm.CX, askField(unsafe.Offsetof(Requests{}.Any)))
+	t.Load(1, asm.CX, ofMachine(t.at.anyRequest))
 	t.Test(asm.CX)
 	t.JumpIf(asm.NotEqual, back)
 	f := p.arrivalFields()
 	t.Load(8, asm.CX, mem(slot(f.egressSpec.slot)))
 	t.mask(asm.CX, f.egressSpec.Max)
-	t.OpMem(asm.Cmp, asm.CX, dropPort)
+	t.OpMem(asm.Cmp, asm.CX, ofMachine(t.at.dropPort))
 	t.JumpIf(asm.Equal, back)
 	if !nothing {
 		t.MemImm(asm.Cmp, mem(p.finishes), 0)
 		t.JumpIf(asm.NotEqual, back)
 	}
-	t.StoreImm(chainFlag, 0)
+	t.StoreImm(ofMachine(t.at.chain), 0)
 	t.Jump(t.finds[out])
 }
 
 // inPhase reports whether an instruction is in the phase with this start.
-func (p *Program) inPhase(i int, start int32) bool {
+func inPhase(p *Program, i int, start int32) bool {
 	if i < int(start) {
 		return false
 	}

@@ -12,50 +12,9 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 )
 
-// deparser has the addresses of code that does the work of a deparser, zero for none.
-//
-// The code at find compares the valid headers with the parsed ones. If they are the
-// same, it writes the changed fields over the packet's bytes. If bytes have to move,
-// it moves them first. If they are too few or too many, or the frame has no room, it
-// sets Machine.found to toMove: Go moves them and enters at place, which writes changed
-// fields and new headers. What shift cannot do either is toRewrite.
-type deparser struct{ find, place uintptr }
-
-const (
-	toMove    = 1
-	toRewrite = 2 // Machine.found is 0 if nothing is to be done
-)
-
-func (n *native) deparser(gress int) (d deparser) {
-	if n != nil {
-		d = n.deparse[gress]
-	}
-	return d
-}
-
-// deparseNative does the work of deparse if there is code for it.
-func (m *Machine) deparseNative(gress int) bool {
-	d := &m.phases.deparse[gress]
-	if d.find == 0 {
-		return false
-	}
-	enter(d.find, m)
-	return m.place(gress)
-}
-
-// place does what is left to do after the code at find. It returns false if all
-// headers have to be written again.
-func (m *Machine) place(gress int) bool {
-	if m.found == toMove {
-		m.move(m.gap.from, m.gap.by)
-		enter(m.phases.deparse[gress].place, m)
-	}
-	return m.found != toRewrite
-}
-
 // conclude sets Machine.found and returns to Go.
 func (t *translator) conclude(found int32) {
-	t.StoreImm(asm.At(machine, int32(unsafe.Offsetof(Machine{}.found))), found)
+	t.StoreImm(ofMachine(t.at.found), found)
 	t.give(-1)
 }
 
@@ -94,10 +53,10 @@ func (t *translator) deparsing(g int) (place asm.Label) {
 	t.conclude(toRewrite)
 
 	place = t.Here()
-	t.Load(8, made, gapField(unsafe.Offsetof(gap{}.stay)))
+	t.Load(8, made, ofMachine(t.at.gapStay))
 	t.Op(asm.Add, made, data)
-	t.Load(8, moved, gapField(unsafe.Offsetof(gap{}.from)))
-	t.Load(8, by, gapField(unsafe.Offsetof(gap{}.by)))
+	t.Load(8, moved, ofMachine(t.at.gapFrom))
+	t.Load(8, by, ofMachine(t.at.gapBy))
 	t.Place(store)
 	for i := range list {
 		t.store(list[i].h)
@@ -186,9 +145,9 @@ func (t *translator) find(list []emitted, store, rewrite asm.Label) {
 	t.Lea(made, asm.Mem{Base: data, Index: stayed})
 	t.Jump(store)
 	t.Place(byGo)
-	t.Store(8, gapField(unsafe.Offsetof(gap{}.stay)), stayed)
-	t.Store(8, gapField(unsafe.Offsetof(gap{}.from)), moved)
-	t.Store(8, gapField(unsafe.Offsetof(gap{}.by)), by)
+	t.Store(8, ofMachine(t.at.gapStay), stayed)
+	t.Store(8, ofMachine(t.at.gapFrom), moved)
+	t.Store(8, ofMachine(t.at.gapBy), by)
 	t.conclude(toMove)
 }
 
@@ -198,21 +157,20 @@ func (t *translator) find(list []emitted, store, rewrite asm.Label) {
 func (t *translator) move(byGo asm.Label) {
 	const frame, from, size, end = asm.AX, asm.AX, asm.CX, asm.DX
 	const ( // parts of a slice, behind its address
-		lengthOf   = unsafe.Sizeof(uintptr(0))
+		lengthOf   = int32(unsafe.Sizeof(uintptr(0)))
 		capacityOf = 2 * lengthOf
 	)
-	field := func(at uintptr) asm.Mem { return asm.At(machine, int32(at)) }
 	t.Move(size, length)
 	t.Op(asm.Sub, size, moved)
 	t.Lea(end, asm.At(size, -16))
 	t.OpImm(asm.Cmp, end, 64-16)
 	t.JumpIf(asm.Above, byGo)
 	t.Lea(end, asm.Mem{Base: length, Index: by})
-	t.OpMem(asm.Cmp, end, field(unsafe.Offsetof(Machine{}.data)+capacityOf))
+	t.OpMem(asm.Cmp, end, ofMachine(t.at.data+capacityOf))
 	t.JumpIf(asm.Above, byGo)
-	t.Store(8, field(unsafe.Offsetof(Machine{}.data)+lengthOf), end)
-	t.Load(8, frame, field(unsafe.Offsetof(Machine{}.frame)))
-	t.Store(8, asm.At(frame, int32(unsafe.Offsetof(packet.Frame{}.Data)+lengthOf)), end)
+	t.Store(8, ofMachine(t.at.data+lengthOf), end)
+	t.Load(8, frame, ofMachine(t.at.frame))
+	t.Store(8, asm.At(frame, int32(unsafe.Offsetof(packet.Frame{}.Data))+lengthOf), end)
 
 	t.Lea(from, asm.Mem{Base: data, Index: moved})
 	t.Lea(end, asm.Mem{Base: from, Index: size})
@@ -234,10 +192,6 @@ func (t *translator) move(byGo asm.Label) {
 	t.StorePair(asm.Mem{Base: from, Index: by}, 0)
 	t.StorePair(asm.Mem{Base: end, Index: by, Disp: -16}, 1)
 	t.Place(done)
-}
-
-func gapField(at uintptr) asm.Mem {
-	return asm.At(machine, int32(unsafe.Offsetof(Machine{}.gap)+at))
 }
 
 // store emits code that makes a header if it is new, or writes its changed fields.

@@ -25,7 +25,7 @@ func TestTranslatedDeparser(t *testing.T) {
 	for range 20000 {
 		h := randomHeaders(rng)
 		p := h.prog
-		if p.native = p.translate(false); p.native == nil {
+		if p.native = translate(p, &fromCode, false); p.native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		if p.native.deparse[out].find == 0 {

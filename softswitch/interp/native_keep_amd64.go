@@ -4,43 +4,7 @@
 
 package interp
 
-import (
-	"unsafe"
-
-	asm "github.com/pauseless/pauseless/internal/amd64"
-)
-
-// enterWith executes code that has an address in scratch.
-//
-//go:noescape
-func enterWith(code *byte, m *Machine, p unsafe.Pointer)
-
-// saveNative and restoreNative do the work of Save and restore if there is code
-// for it.
-func (m *Machine) saveNative(to unsafe.Pointer) bool {
-	n := m.prog.native
-	if n == nil || n.save < 0 {
-		return false
-	}
-	enterWith(&n.code[n.save], m, to)
-	return true
-}
-
-func (m *Machine) restoreNative(from unsafe.Pointer) bool {
-	n := m.prog.native
-	if n == nil || n.restore < 0 {
-		return false
-	}
-	enterWith(&n.code[n.restore], m, from)
-	return true
-}
-
-func (n *native) clearing() uintptr {
-	if n == nil {
-		return 0
-	}
-	return n.clear
-}
+import asm "github.com/pauseless/pauseless/internal/amd64"
 
 // clearing emits the code that clears slots for a new packet.
 func (t *translator) clearing() asm.Label {

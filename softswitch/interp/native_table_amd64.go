@@ -4,11 +4,7 @@
 
 package interp
 
-import (
-	"unsafe"
-
-	asm "github.com/pauseless/pauseless/internal/amd64"
-)
+import asm "github.com/pauseless/pauseless/internal/amd64"
 
 // apply translates a table application: what applyTable does if there is no key, or
 // the key is an index or was looked up recently. Otherwise Go applies the table.
@@ -21,12 +17,12 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 	key, tab, x := asm.CX, asm.AX, asm.DX
 	t.key(key, info.parts)
 	t.forgetAll() // frees the pool
-	t.Load(8, tab, asm.At(machine, int32(unsafe.Offsetof(Machine{}.tables))))
-	field := func(offset uintptr) asm.Mem { return asm.At(tab, number*int32(unsafe.Sizeof(Table{}))+int32(offset)) }
+	t.Load(8, tab, ofMachine(t.at.tables))
+	field := func(offset int32) asm.Mem { return asm.At(tab, number*t.at.tableSize+offset) }
 	act := t.Label() // x is where the action and its arguments are
 	miss := func() {
-		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
-		t.Load(8, x, field(unsafe.Offsetof(Table{}.missed)))
+		t.Inc(field(t.at.lookups))
+		t.Load(8, x, field(t.at.missed))
 	}
 	var absent asm.Label
 	if !keyless {
@@ -39,7 +35,7 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 	case keyless:
 		miss()
 	case direct:
-		t.Load(8, x, field(unsafe.Offsetof(Table{}.direct)))
+		t.Load(8, x, field(t.at.direct))
 		t.Load(4, x, asm.Mem{Base: x, Index: key, Scale: 2})
 	default:
 		other := t.stub(func() { t.give(int32(i)) })
@@ -50,8 +46,8 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 			t.Mul(slot, key)
 			t.Shift(asm.Shr, slot, 64-recentBits)
 		}
-		t.Load(8, x, field(unsafe.Offsetof(Table{}.recent)))
-		t.Load(8, x, asm.Mem{Base: x, Index: slot, Scale: 3, Disp: int32(unsafe.Offsetof(recentKeys{}.slots))})
+		t.Load(8, x, field(t.at.recent))
+		t.Load(8, x, asm.Mem{Base: x, Index: slot, Scale: 3, Disp: t.at.recentSlots})
 		t.Move(scratch, x)
 		t.Shift(asm.Shr, scratch, 32)
 		t.Op(asm.Cmp, scratch, key)
@@ -64,10 +60,10 @@ func (t *translator) apply(i int, info *TableInfo, number int32) {
 	if !keyless {
 		t.OpImm(asm.Sub, x, 1)
 		t.JumpIf(asm.Below, absent)
-		t.Inc(field(unsafe.Offsetof(Table{}.Lookups)))
-		t.Inc(field(unsafe.Offsetof(Table{}.Hits)))
+		t.Inc(field(t.at.lookups))
+		t.Inc(field(t.at.hits))
 		t.MulImm(x, x, int32(8*(args+1)))
-		t.OpMem(asm.Add, x, field(unsafe.Offsetof(Table{}.records)+unsafe.Offsetof(records{}.data)))
+		t.OpMem(asm.Add, x, field(t.at.records))
 	}
 	t.Place(act)
 	for k := range args {

@@ -30,13 +30,13 @@ var interesting = []uint64{0, 1, 2, 5, 31, 63, 64, 65, 0x7f, 0x80, 0xff, 0xffff,
 // slots, registers, tables and packets.
 func TestTranslation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	if (&Program{code: []instr{{op: iEnd}}}).translate(false) == nil {
+	if translate(&Program{code: []instr{{op: iEnd}}}, &fromCode, false) == nil {
 		t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 	}
 	seen := map[opcode]int{}
 	for range 500 {
 		p := randomProgram(rng)
-		p.native = p.translate(false)
+		p.native = translate(p, &fromCode, false)
 		for _, in := range p.code {
 			seen[in.op]++
 		}
@@ -82,7 +82,7 @@ func TestTranslation(t *testing.T) {
 				if k == 0 {
 					m.interpret(0)
 				} else {
-					m.run(new(p.phase(0)))
+					m.run(new(newPhase(p, 0)))
 				}
 				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError), s.rng.state)
 				got[k] = append(got[k], s.cells...)
@@ -91,7 +91,7 @@ func TestTranslation(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got[0], got[1]) {
-				t.Fatalf("interpreted\n%v\ntranslated\n%v\nbefore\n%v\n%x, %d\n%s", got[0], got[1], before, data, cur, p.list())
+				t.Fatalf("interpreted\n%v\ntranslated\n%v\nbefore\n%v\n%x, %d\n%s", got[0], got[1], before, data, cur, listing(p))
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func matchOf(t *Table, x uint64) *table.Match {
 	return m
 }
 
-func (p *Program) list() (text string) {
+func listing(p *Program) (text string) {
 	for i, in := range p.code {
 		text += fmt.Sprintf("%d: %v d=%d a=%d b=%d %#x\n", i, in.op, in.d, in.a, in.b, in.imm)
 	}
@@ -292,7 +292,7 @@ func randomProgram(rng *rand.Rand) *Program {
 	for g := range gresses {
 		p.parse[g], p.pipeline[g], p.finish[g], p.parseEnd[g] = 0, int32(end), int32(end), int32(end)
 	}
-	p.fuse()
+	fuse(p)
 	p.check()
 	return p
 }
@@ -308,8 +308,8 @@ func TestTranslatedClearing(t *testing.T) {
 		for range rng.IntN(end) {
 			set.add(rng.IntN(end))
 		}
-		p.clears(set)
-		if p.native = p.translate(false); p.native == nil {
+		clears(p, set)
+		if p.native = translate(p, &fromCode, false); p.native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m := NewMachine(NewState(p, 1))
@@ -373,7 +373,7 @@ func TestTranslatedQueueState(t *testing.T) {
 		m.f = make([]uint64, len(before))
 		m.restore(want)
 		restored := m.f
-		if p.native = p.translate(false); p.native == nil {
+		if p.native = translate(p, &fromCode, false); p.native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m.f = slices.Clone(before)

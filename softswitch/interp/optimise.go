@@ -18,7 +18,7 @@ import "slices"
 // which slots are still read (liveness), and forwards, whether the value of a
 // header's field is in its slot, in the packet's bytes, or in both.
 type optimiser struct {
-	*compiler
+	*draft
 	n        int // slots that are tracked: all but constants
 	sections []section
 	fields   []lazyField // of simple headers
@@ -33,19 +33,6 @@ type optimiser struct {
 	e         effects
 }
 
-// section is the code of a parser, a pipeline or a deparser's start.
-type section struct {
-	start, end int
-	kind       int
-	gress      int
-}
-
-const (
-	sectionParse = iota
-	sectionPipeline
-	sectionFinish
-)
-
 // lazyField is a slot of a simple header with its position in the packet.
 type lazyField struct {
 	h     *header
@@ -56,12 +43,8 @@ type lazyField struct {
 }
 
 // optimise rewrites the code, in which labels are not yet resolved.
-func (c *compiler) optimise() {
-	if c.opts.Plain || c.opts.Trace {
-		c.keepAll()
-		return
-	}
-	o := &optimiser{compiler: c, n: c.tempMax, simple: map[*header]bool{}, added: map[*header]bool{}, atBase: map[int]*header{}}
+func optimise(d *draft) {
+	o := &optimiser{draft: d, n: d.tempMax, simple: map[*header]bool{}, added: map[*header]bool{}, atBase: map[int]*header{}}
 	o.findSections()
 	o.findFields()
 	for o.makeEager() {
@@ -89,8 +72,8 @@ func (c *compiler) optimise() {
 }
 
 // keepAll replaces keepOnly for unoptimised code.
-func (c *compiler) keepAll() {
-	p := c.prog
+func keepAll(d *draft) {
+	p := d.prog
 	all := newBitset(p.fieldsEnd)
 	for s := range p.fieldsEnd {
 		all.add(s)
@@ -100,7 +83,7 @@ func (c *compiler) keepAll() {
 			p.kept.add(s, 64)
 		}
 	}
-	p.clears(all)
+	clears(p, all)
 	p.keptWords = p.kept.slots()
 }
 
@@ -133,7 +116,7 @@ func (o *optimiser) section(kind, gress int) *section {
 
 // after calls f with the possible next sections of a packet.
 func (o *optimiser) after(s *section, f func(next *section)) {
-	queued := o.arch != &tna // egress of TNA starts with a parser of its own
+	queued := o.prog.arch != &tna // egress of TNA starts with a parser of its own
 	switch s.kind {
 	case sectionParse:
 		f(o.section(sectionPipeline, s.gress))
@@ -315,11 +298,11 @@ func (o *optimiser) parserOf(i int) int {
 // after a section.
 func (o *optimiser) atEnd(s *section, f func(slot int)) {
 	p := o.prog
-	v1 := o.arch != &tna
+	v1 := o.prog.arch != &tna
 	if s.kind == sectionParse {
 		return
 	}
-	for _, name := range o.arch.reads[s.gress] {
+	for _, name := range o.prog.arch.reads[s.gress] {
 		if at, ok := p.fields[name]; ok {
 			for i := range at.limbs {
 				f(at.slot + i)
@@ -414,7 +397,7 @@ func (o *optimiser) values() []locations {
 
 // queues reports whether packets are queued before a section.
 func (o *optimiser) queues(s *section) bool {
-	return s.kind == sectionPipeline && s.gress == out && o.arch != &tna
+	return s.kind == sectionPipeline && s.gress == out && o.prog.arch != &tna
 }
 
 // queued applies the effect of queueing: slots of fields whose values are in
@@ -660,10 +643,10 @@ func (o *optimiser) prune(live []bitset) {
 func (o *optimiser) keepOnly(live, code []bitset) {
 	p := o.prog
 	fresh := slices.Clone(code[o.section(sectionParse, in).start])
-	if o.arch == &tna {
+	if o.prog.arch == &tna {
 		fresh.or(code[o.section(sectionParse, out).start])
 	}
-	p.clears(fresh)
+	clears(p, fresh)
 	for _, h := range o.order {
 		h.simple = o.simple[h]
 	}
@@ -680,20 +663,20 @@ func (o *optimiser) keepOnly(live, code []bitset) {
 			delete(p.fields, name)
 		}
 	}
-	if o.arch == &tna {
+	if o.prog.arch == &tna {
 		return
 	}
 	egress := o.section(sectionPipeline, out)
 	bytes := o.values()[egress.start].bytes
 	set := map[int]bool{}
-	for _, name := range o.arch.sets {
+	for _, name := range o.prog.arch.sets {
 		if at, ok := p.fields[name]; ok {
 			set[at.slot] = true
 		}
 	}
 	always := code[egress.start]
 	always.add(p.sys + sysLength)
-	size := o.slotBits()
+	size := slotBits(o.draft)
 	sets := map[*header]*keptSet{nil: &p.kept}
 	now := live[egress.start]
 	now.or(always)
@@ -806,4 +789,33 @@ func (o *optimiser) touched() (read, written bitset) {
 		}
 	}
 	return read, written
+}
+
+// fewKept is the number of slots up to which a header's slots are saved without
+// testing its validity, because the test would take longer.
+const fewKept = 4
+
+// slotBits returns the maximum width in bits of the values in each slot.
+func slotBits(d *draft) []int {
+	n := make([]int, d.prog.fieldsEnd)
+	for i := range n {
+		n[i] = 64
+	}
+	for _, s := range []int{sysPayload, sysTruncate, sysLength, sysIngressLen} { // bytes of a packet
+		n[d.prog.sys+s] = 32
+	}
+	n[d.prog.sys+sysExit] = 1
+	for _, h := range d.order {
+		if h.slots == nil {
+			n[h.base+relValid] = 1
+			n[h.base+relOffset] = 32
+			n[h.base+relDirty] = min(64, len(h.typ.stores))
+		}
+		for i := range h.typ.fields {
+			if f := &h.typ.fields[i]; h.field(i) != noSlot && !f.signed && f.width > 0 && f.width <= 64 {
+				n[h.field(i)] = f.width
+			}
+		}
+	}
+	return n
 }

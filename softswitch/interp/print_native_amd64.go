@@ -12,13 +12,8 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// PrintNative returns the program's machine code in Intel's syntax, under the
-// instructions of Print from which it was made, and at the end the code that belongs to
-// no single one. Numbers in brackets are offsets in the code; addresses of Go's memory,
-// which differ from run to run, are written as "memory". The program must have been
-// compiled with Options.Names. ok is false where the system does not let a process
-// make code executable.
-func (p *Program) PrintNative() (text string, ok bool) {
+// printNative returns the program's machine code as text: see interp.PrintNative.
+func printNative(p *Program) (text string, ok bool) {
 	if p.native == nil {
 		return "", false
 	}
@@ -33,7 +28,7 @@ func (p *Program) PrintNative() (text string, ok bool) {
 				at++
 				continue
 			}
-			fmt.Fprintf(&b, "        [%05x]  %s\n", at, p.instruction(inst, at))
+			fmt.Fprintf(&b, "        [%05x]  %s\n", at, processorText(p, inst, at))
 			at += inst.Len
 		}
 	}
@@ -50,8 +45,8 @@ func (p *Program) PrintNative() (text string, ok bool) {
 	return b.String(), true
 }
 
-// instruction returns an instruction of the processor as text.
-func (p *Program) instruction(inst x86asm.Inst, at int) string {
+// processorText returns an instruction of the processor as text.
+func processorText(p *Program, inst x86asm.Inst, at int) string {
 	for i, arg := range inst.Args {
 		switch arg := arg.(type) {
 		case x86asm.Rel:

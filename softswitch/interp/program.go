@@ -319,9 +319,9 @@ type extraction struct {
 	loads    []move // fields loaded at extraction
 }
 
-// Compile translates a file to a Program for the architecture named in the
-// file. The error is a diag.List with all errors.
-func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
+// compile translates a file to the instructions of a Program for the architecture named
+// in the file. The error is a diag.List with all errors.
+func compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	arch := &v1Model
 	switch p.Architecture {
 	case "":
@@ -334,8 +334,8 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 	}
 	c := &compiler{
 		json: p, arch: arch, opts: opts,
-		prog: &Program{Name: p.Program, Errors: map[string]int{}, errorNames: map[int]string{}, fieldLists: map[int]*fieldList{},
-			fields: map[string]fieldAt{}, unwritten: map[string]bool{}, sets: map[string]bool{}, arch: arch, finishes: noValid},
+		draft: draft{prog: &Program{Name: p.Program, Errors: map[string]int{}, errorNames: map[int]string{}, fieldLists: map[int]*fieldList{},
+			fields: map[string]fieldAt{}, unwritten: map[string]bool{}, sets: map[string]bool{}, arch: arch, finishes: noValid}},
 		headers: map[string]*header{}, stacks: map[string]*stack{}, unions: map[string]*union{}, unionStacks: map[string]*unionStack{},
 		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]use{},
 		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, calcsNamed: map[string][]*bmv2json.Calculation{}, usedCalcs: map[string]bool{}, vsets: map[string]int{},
@@ -375,7 +375,11 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 			}
 		}
 	}
-	c.optimise()
+	if opts.Plain || opts.Trace {
+		keepAll(&c.draft)
+	} else {
+		optimise(&c.draft)
+	}
 	c.finish()
 	c.guessKeys()
 	if opts.Names {
@@ -385,12 +389,9 @@ func Compile(p *bmv2json.Program, opts Options) (_ *Program, err error) {
 		return nil, err
 	}
 	if !opts.Plain && !opts.Trace {
-		c.prog.fuse()
+		fuse(c.prog)
 	}
 	c.prog.check()
-	if !opts.Plain && !opts.Trace && !opts.Interpret {
-		c.prog.native = c.prog.translate(opts.Names)
-	}
 	return c.prog, nil
 }
 
@@ -522,21 +523,6 @@ func (c *compiler) archFields() {
 			}
 		}
 	}
-}
-
-// Field is a field that the architecture uses.
-type Field struct {
-	slot int
-	Max  uint64 // greatest value
-}
-
-// Field returns a field by BMv2's name. ok is false if the program does not
-// have or use the field, which is then always zero.
-func (p *Program) Field(name string) (Field, bool) {
-	if f, ok := p.fields[name]; ok && f.limbs == 1 {
-		return Field{f.slot, maskOf(f.width)}, true
-	}
-	return Field{slot: p.slots}, false
 }
 
 // Sets reports whether the program assigns a field that the architecture reads.

@@ -102,13 +102,6 @@ type recentKeys struct {
 	used  bool
 }
 
-const (
-	recentWidth  = 32
-	recentBits   = 8
-	recentSlots  = 1 << recentBits
-	recentFactor = 0x9e3779b97f4a7c15
-)
-
 // slot returns the cache slot of a key of so many bits. Short keys have a slot each.
 func (r *recentKeys) slot(key uint64, width int) *uint64 {
 	if width > recentBits {

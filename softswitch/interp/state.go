@@ -254,32 +254,13 @@ type Body struct {
 }
 
 // NewBody returns the body of an entry. action is −1 if a member or group determines it.
-func (t *TableInfo) NewBody(m *table.Match, action int, args []uint64) *Body {
+func NewBody(t *TableInfo, m *table.Match, action int, args []uint64) *Body {
 	at := t.argsAt()
 	b := &Body{action: int32(action), prefix: int32(m.Prefix), priority: m.Priority, limbs: make([]uint64, at+len(args)), ranges: m.Ranges}
 	copy(b.limbs, m.Value)
 	copy(b.limbs[bitvec.Limbs(t.Width):at], m.Mask)
 	copy(b.limbs[at:], args)
 	return b
-}
-
-// orderActions sets byAction, for a program with so many actions.
-func (t *TableInfo) orderActions(actions int) {
-	t.byAction = slices.Repeat([]int32{-1}, 2*actions)
-	if !t.inline {
-		for i, a := range t.Actions {
-			copy(t.byAction[2*a:], t.pcs[2*i:2*i+2])
-		}
-	}
-}
-
-// argsAt returns the offset of the arguments in Body.limbs.
-func (t *TableInfo) argsAt() int {
-	n := bitvec.Limbs(t.Width)
-	if t.Kind == "ternary" || t.Kind == "range" {
-		n *= 2
-	}
-	return n
 }
 
 // Extension has the parts of an entry that few entries need.
@@ -352,7 +333,7 @@ func (t *Table) init(p *Program, info *TableInfo) {
 	for _, e := range info.Entries {
 		// The second of two equal entries in the program never matches.
 		if _, dup := index.Find(&e.Match); !dup {
-			t.insert(info.NewBody(&e.Match, e.Action, e.Args))
+			t.insert(NewBody(info, &e.Match, e.Action, e.Args))
 		}
 	}
 }
@@ -446,7 +427,7 @@ func (e *ErrFull) Error() string {
 // Insert adds an entry and returns its number. There must be none with the same
 // match. action is −1 if a member or group determines it.
 func (t *Table) Insert(m *table.Match, action int, args []uint64) (uint32, error) {
-	return t.InsertBody(t.Info.NewBody(m, action, args))
+	return t.InsertBody(NewBody(t.Info, m, action, args))
 }
 
 // InsertBody is Insert for an entry with this body.
@@ -483,50 +464,6 @@ func (t *Table) insert(b *Body) uint32 {
 	return id
 }
 
-// directBits is the maximum width of the key of an exact table that is indexed
-// directly by the key.
-const directBits = 12
-
-// simple reports whether packets change nothing in the entries of a table.
-func (t *TableInfo) simple() bool {
-	return !t.Counters && !t.Timeout && t.Meter < 0 && t.Profile < 0 && t.entrySlot < 0
-}
-
-// isKeyless reports whether a simple table always applies its default entry.
-func (t *TableInfo) isKeyless() bool { return len(t.parts) == 0 && t.simple() }
-
-// isDirect reports whether the key is an index: see Table.direct.
-func (t *TableInfo) isDirect() bool {
-	return t.Kind == "exact" && t.simple() && t.fits(directBits)
-}
-
-// isRecent reports whether the table has Table.recent.
-func (t *TableInfo) isRecent() bool {
-	return t.Kind != "exact" && t.simple() && t.fits(recentWidth)
-}
-
-// fits reports whether the table has a key, of at most so many bits.
-func (t *TableInfo) fits(width int) bool {
-	if len(t.parts) == 0 || t.Width > width {
-		return false
-	}
-	key := uint64(0)
-	for i := range t.parts {
-		key |= t.parts[i].mask << t.parts[i].shift
-	}
-	return key <= maskOf(t.Width)
-}
-
-// argsOf returns the largest number of slots that the arguments of an action of a
-// table take.
-func (p *Program) argsOf(t *TableInfo) int {
-	slots := 0
-	for _, a := range t.Actions {
-		slots = max(slots, p.Actions[a].slots)
-	}
-	return slots
-}
-
 // quicken determines whether applyTable can apply the table directly: its key has
 // one limb, and packets change nothing in its entries.
 func (t *Table) quicken() {
@@ -544,7 +481,7 @@ func (t *Table) quicken() {
 func (t *Table) SetAction(id uint32, action int, args []uint64) {
 	t.own()
 	m := t.Match(&t.entries[id])
-	t.setBody(id, t.Info.NewBody(&m, action, args))
+	t.setBody(id, NewBody(t.Info, &m, action, args))
 }
 
 // setBody sets the body of an entry, of which at most action and arguments change.
@@ -596,30 +533,9 @@ func (t *Table) SetDefault(action int, args []uint64) {
 // ResetDefault restores the program's default entry.
 func (t *Table) ResetDefault() { t.SetDefault(t.Info.Default.Action, t.Info.Default.Args) }
 
-// PackArgs packs arguments, little-endian limbs each, for Insert and
-// SetDefault.
-func (p *Program) PackArgs(action int, args [][]uint64) []uint64 {
-	a := &p.Actions[action]
-	data := make([]uint64, a.slots)
-	for i, param := range a.Params {
-		copy(data[param.slot:param.slot+limbsOf(param.Width)], args[i])
-	}
-	return data
-}
-
-// UnpackArgs is the inverse of PackArgs.
-func (p *Program) UnpackArgs(action int, data []uint64) [][]uint64 {
-	a := &p.Actions[action]
-	args := make([][]uint64, len(a.Params))
-	for i, param := range a.Params {
-		args[i] = data[param.slot : param.slot+limbsOf(param.Width)]
-	}
-	return args
-}
-
 // StateBytes returns the memory size of a program's arrays in bytes. It
 // allocates nothing.
-func (p *Program) StateBytes() int64 {
+func StateBytes(p *Program) int64 {
 	n := 8 * int64(p.cells)
 	for i := range p.Counters {
 		if !p.Counters[i].Direct {

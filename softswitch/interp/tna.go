@@ -2,7 +2,12 @@
 
 package interp
 
-import "github.com/pauseless/pauseless/internal/bmv2json"
+import (
+	"maps"
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/bmv2json"
+)
 
 // tna is the Tofino Native Architecture: each gress has a parser, a pipeline
 // and a deparser, and only the packet's bytes pass from ingress to egress.
@@ -31,7 +36,10 @@ var tna = architecture{
 	zeroBeyond: true,
 }
 
-func init() { tna.reads = [gresses][]string{keys(tna.fields), keys(tna.fields)} }
+func init() {
+	all := slices.Sorted(maps.Keys(tna.fields))
+	tna.reads = [gresses][]string{all, all}
+}
 
 // DeparseIn executes the statements of ingress's deparser other than emit.
 func (m *Machine) DeparseIn() { m.run(&m.phases.finish[in]) }

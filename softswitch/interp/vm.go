@@ -29,16 +29,22 @@ type phases struct {
 	deparse                 [gresses]deparser
 }
 
-func (p *Program) phases() (s phases) {
-	s.clear, s.arrive = p.native.clearing(), p.native.arriving()
+func newPhases(p *Program) (s phases) {
+	if n := p.native; n != nil {
+		s.clear, s.arrive, s.deparse = n.clear, n.arrive, n.deparse
+	}
 	for g := range gresses {
-		s.parse[g], s.pipeline[g], s.finish[g] = p.phase(p.parse[g]), p.phase(p.pipeline[g]), p.phase(p.finish[g])
-		s.deparse[g] = p.native.deparser(g)
+		s.parse[g], s.pipeline[g], s.finish[g] = newPhase(p, p.parse[g]), newPhase(p, p.pipeline[g]), newPhase(p, p.finish[g])
 	}
 	return s
 }
 
-func (p *Program) phase(start int32) phase { return phase{start, p.native.entry(start)} }
+func newPhase(p *Program, start int32) phase {
+	if p.native == nil {
+		return phase{start: start}
+	}
+	return phase{start, p.native.address[start]}
+}
 
 // run executes a phase. Code stays in memory as long as its program, and so as long
 // as the machine.

@@ -73,7 +73,7 @@ func (d *device) decodeTableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) (op
 		return nil, err
 	}
 	if typ == p4v1.Update_INSERT {
-		u.body = t.prog.NewBody(&u.match, u.number, u.args)
+		u.body = interp.NewBody(t.prog, &u.match, u.number, u.args)
 	}
 	return u, nil
 }
