@@ -60,6 +60,10 @@ func Generate(prog *ir.Program, opts Options, rep *source.Reporter) *bmv2json.Pr
 		alone:     map[*ir.Object]bool{},
 		nodes:     map[string]bool{},
 		keyVars:   map[*ir.Key]*ir.VarRef{},
+		digests:   map[*ir.Call]string{},
+	}
+	for _, d := range prog.Digests() {
+		g.digests[d.Call] = d.Name
 	}
 	g.out.Meta.Version = bmv2json.Version
 	g.out.Meta.Compiler = "pauseless"
@@ -91,9 +95,10 @@ type generator struct {
 
 	names   map[string]int // of the generated actions and nodes
 	actions map[*ir.Action]*bmv2json.Action
-	headers map[*ir.Header]int // their indices
-	lists   map[int]int        // field lists by their numbers in the program
-	nodes   map[string]bool    // of control graphs
+	headers map[*ir.Header]int  // their indices
+	lists   map[int]int         // field lists by their numbers in the program
+	nodes   map[string]bool     // of control graphs
+	digests map[*ir.Call]string // names of digests
 
 	// The destination of each direct meter's result, and the table of each
 	// direct meter and counter.

@@ -9,7 +9,6 @@ import (
 	"github.com/pauseless/pauseless/compiler/arch"
 	"github.com/pauseless/pauseless/compiler/ir"
 	"github.com/pauseless/pauseless/compiler/syntax"
-	"github.com/pauseless/pauseless/compiler/types"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 )
 
@@ -211,10 +210,7 @@ func (c *code) digest(s *ir.Call) {
 	if g.role != arch.Ingress {
 		g.fail(s.CallSpan, "digest can only be called in ingress")
 	}
-	l := &bmv2json.FieldList{ID: len(g.out.LearnLists) + 1, Name: "digest", SourceInfo: g.where(s.Args[1].Span), Elements: []*bmv2json.Value{}}
-	if t, ok := s.Args[1].Source.(*types.Struct); ok && t.Decl != nil {
-		l.Name = digestName(t)
-	}
+	l := &bmv2json.FieldList{ID: len(g.out.LearnLists) + 1, Name: g.digests[s], SourceInfo: g.where(s.Args[1].Span), Elements: []*bmv2json.Value{}}
 	for _, x := range leaves(s.Args[1], nil) {
 		if k, ok := x.(*ir.Const); ok {
 			l.Elements = append(l.Elements, g.argument(k))
@@ -227,16 +223,6 @@ func (c *code) digest(s *ir.Call) {
 	g.out.LearnLists = append(g.out.LearnLists, l)
 	receiver := c.simple(s, 0)
 	c.add(s, "generate_digest", receiver, listID(l.ID))
-}
-
-// digestName returns the name of a digest of structs of type t.
-func digestName(t *types.Struct) string {
-	if a := syntax.Annot(t.Decl.Annotations, "name"); a != nil {
-		if name, ok := syntax.AnnotString(a); ok {
-			return name
-		}
-	}
-	return t.Name
 }
 
 func listID(id int) *bmv2json.Value { return bmv2json.Hex(hex(big.NewInt(int64(id)), 32)) }

@@ -82,10 +82,12 @@ func (g *generator) collect() {
 	g.uniqueNames()
 	for _, a := range slices.Concat(g.prog.Actions, g.prog.Called) {
 		g.symbols.add(kindAction, a.Name, a.Decl.Decl.Annotations, a.Span.Start)
-		g.findDigests(a.Body)
 	}
-	for _, c := range g.prog.Controls {
-		g.findDigests(c.Body)
+	for _, d := range g.prog.Digests() {
+		if d.Unnamed {
+			g.rep.Warnf(d.Call.CallSpan.Start, CodeP4Info, "the digest has only the name %s for the control plane; pass a struct to digest", d.Name)
+		}
+		g.digests = append(g.digests, digest{d.Name, d.Call.TypeArgs[0]})
 	}
 	for _, o := range g.prog.Objects {
 		if g.prog.Arch == arch.TNA && o.Type.Name == "Digest" {
@@ -136,31 +138,6 @@ func (g *generator) uniqueNames() {
 func (g *generator) sameName(what, name string, a, b source.Pos) {
 	a, b = min(a, b), max(a, b)
 	g.errorf(b, "%s %s has the same name for the control plane as the one at %v", what, name, g.rep.Set.Position(a))
-}
-
-// findDigests records the digests of statements.
-func (g *generator) findDigests(list []ir.Stmt) {
-	ir.WalkStmts(list, func(s ir.Stmt) {
-		call, ok := s.(*ir.Call)
-		if !ok || call.Object != nil || call.Name != "digest" || len(call.TypeArgs) != 1 {
-			return
-		}
-		d := digest{t: call.TypeArgs[0]}
-		if t, ok := d.t.(*types.Struct); ok {
-			d.name = typeName(t.Decl.Annotations, t.Name)
-		} else {
-			d.name = "digest_" + itoa(len(g.digests))
-			g.rep.Warnf(call.CallSpan.Start, CodeP4Info, "the digest has only the name %s for the control plane; pass a struct to digest", d.name)
-		}
-		g.digests = append(g.digests, d)
-	})
-}
-
-func itoa(n int) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return itoa(n/10) + string(rune('0'+n%10))
 }
 
 // controllerHeaders returns the header types of packet-in and packet-out.

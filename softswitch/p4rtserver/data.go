@@ -8,7 +8,6 @@ import (
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/internal/bitvec"
-	"github.com/pauseless/pauseless/softswitch/interp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -21,19 +20,24 @@ type leaf func(dev *device, v []uint64) *p4v1.P4Data
 func (b *bindings) bindDigests() {
 	p := b.p
 	p.digests = map[uint32]*boundDigest{}
-	names := index(p.prog.Digests, func(i *interp.DigestInfo) string { return i.Name })
+	byName := map[string][]int{}
+	for i, d := range p.prog.Digests {
+		byName[d.Name] = append(byName[d.Name], i)
+	}
 	for _, d := range b.info.Digests {
 		name := d.Preamble.GetName()
-		n, ok := names[name]
-		if !ok {
+		numbers := byName[name]
+		if numbers == nil {
 			b.errorf("digest %s is not in the program", name)
 			continue
 		}
-		bd := &boundDigest{info: d, name: name, number: n, widths: p.prog.Digests[n].Widths}
+		bd := &boundDigest{info: d, name: name, numbers: numbers, widths: p.prog.Digests[numbers[0]].Widths}
 		used := 0
 		bd.format = b.formatter(d.TypeSpec, bd, &used)
-		if used != len(bd.widths) {
-			b.errorf("digest %s has %d fields in the P4Info, %d in the program", name, used, len(bd.widths))
+		for _, n := range numbers {
+			if has := p.prog.Digests[n].Widths; used != len(has) {
+				b.errorf("digest %s has %d fields in the P4Info, %d in the program", name, used, len(has))
+			}
 		}
 		p.digests[d.Preamble.Id] = bd
 	}

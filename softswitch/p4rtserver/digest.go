@@ -77,13 +77,18 @@ func (z *digester) configure(id uint32, b *boundDigest, c *p4v1.DigestEntry_Conf
 			q.forgetAll()
 		}
 		delete(z.queues, id)
-		z.byNum[b.number] = nil
+		for _, n := range b.numbers {
+			z.byNum[n] = nil
+		}
 		return
 	}
 	q := z.queues[id]
 	if q == nil {
 		q = &digestQueue{b: b, z: z, known: map[string]uint64{}}
-		z.queues[id], z.byNum[b.number] = q, q
+		z.queues[id] = q
+		for _, n := range b.numbers {
+			z.byNum[n] = q
+		}
 	}
 	q.config = c
 	q.arm() // what is in the buffer may be due earlier

@@ -33,7 +33,7 @@ func newDigestBed(t *testing.T, cfg *p4v1.DigestEntry_Config) *digestBed {
 	}
 	net := solo.New(sw)
 	s := New(sw, Options{})
-	b := &boundDigest{info: &p4configv1.Digest{Preamble: &p4configv1.Preamble{Id: 1}},
+	b := &boundDigest{numbers: []int{0}, info: &p4configv1.Digest{Preamble: &p4configv1.Preamble{Id: 1}},
 		format: func(_ *device, v [][]uint64) *p4v1.P4Data { return bitstring(formatBytes(v[0])) }}
 	z := &s.digests
 	z.queues, z.byNum = map[uint32]*digestQueue{}, make([]*digestQueue, 1)

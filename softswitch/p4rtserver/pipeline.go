@@ -115,11 +115,11 @@ type boundVSet struct {
 }
 
 type boundDigest struct {
-	info   *p4configv1.Digest
-	name   string
-	number int
-	widths []int
-	format func(d *device, values [][]uint64) *p4v1.P4Data
+	info    *p4configv1.Digest
+	name    string
+	numbers []int // of the program's lists: one for each call
+	widths  []int
+	format  func(d *device, values [][]uint64) *p4v1.P4Data
 }
 
 // bindings collects the errors of a configuration.
