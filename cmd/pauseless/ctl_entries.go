@@ -10,6 +10,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/controlplane/schema"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -76,7 +77,7 @@ func (c *ctl) entriesCmd(verb, short string, typ p4v1.Update_Type) *cobra.Comman
 				updates, err := parseEntries(sch, args, typ)
 				if err == nil && file != "" {
 					var more []*p4v1.Update
-					more, err = entriesIn(sch, file, text, typ)
+					more, _, err = entriesIn(sch, file, text, typ)
 					updates = append(updates, more...)
 				}
 				if err != nil {
@@ -125,11 +126,12 @@ func entriesText(stdin io.Reader, file string) ([]byte, error) {
 }
 
 // entriesIn parses a file of entries in any of the formats of schema.ParseUpdates. All
-// updates have the given type; without one, they have that of the file.
-func entriesIn(sch *schema.Schema, name string, text []byte, typ p4v1.Update_Type) ([]*p4v1.Update, error) {
-	updates, err := sch.ParseUpdates(name, text)
+// updates have the given type; without one, they have that of the file. Each has a place
+// in the file.
+func entriesIn(sch *schema.Schema, name string, text []byte, typ p4v1.Update_Type) (updates []*p4v1.Update, at []diag.Pos, err error) {
+	updates, at, err = sch.ParseUpdates(name, text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, u := range updates {
 		if typ != p4v1.Update_UNSPECIFIED {
@@ -137,9 +139,9 @@ func entriesIn(sch *schema.Schema, name string, text []byte, typ p4v1.Update_Typ
 		}
 	}
 	if len(updates) == 0 {
-		return nil, fmt.Errorf("%s has no entries", name)
+		return nil, nil, fmt.Errorf("%s has no entries", name)
 	}
-	return updates, nil
+	return updates, at, nil
 }
 
 // parseEntries parses all entries, or returns an error for the first that is wrong.

@@ -349,7 +349,7 @@ func (s *shell) named(sch *schema.Schema, words []string) (list []*p4v1.Entity) 
 			continue
 		}
 		if text, err := infile.Read(file); err == nil {
-			updates, _ := entriesIn(sch, file, text, p4v1.Update_INSERT)
+			updates, _, _ := entriesIn(sch, file, text, p4v1.Update_INSERT)
 			for _, u := range updates {
 				list = append(list, u.Entity)
 			}

@@ -22,6 +22,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/infocheck"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -324,6 +325,7 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		cfg.P4Info, cfg.P4DeviceConfig = r.P4Info, bmv2json.Encode(r.Program)
 	}
 	var updates []*p4v1.Update
+	var at []diag.Pos
 	if c.Entries != "" {
 		text, err := infile.Read(c.Entries)
 		if err != nil {
@@ -333,11 +335,16 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		if err != nil {
 			return err
 		}
-		if updates, err = entriesIn(sch, c.Entries, text, p4v1.Update_UNSPECIFIED); err != nil {
+		if updates, at, err = entriesIn(sch, c.Entries, text, p4v1.Update_UNSPECIFIED); err != nil {
 			return err
 		}
 	}
 	if err := srv.Preload(cfg, updates); err != nil {
+		if bad := (*p4rtserver.UpdateError)(nil); errors.As(err, &bad) {
+			var list diag.List
+			list.Errorf(at[bad.Index], schema.CodeEntry, "%s", bad.Message)
+			return list
+		}
 		if c.Entries != "" {
 			return fmt.Errorf("%s with %s: %w", c.Program, c.Entries, err)
 		}

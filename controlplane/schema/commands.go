@@ -97,11 +97,11 @@ type mirroring struct {
 	line           int
 }
 
-// ParseCommands reads the entries that commands of simple_switch_CLI write. Commands
-// that only read are skipped. An error is a diag.List.
+// parseCommands reads the entries that commands of simple_switch_CLI write, with the
+// places of the commands. Commands that only read are skipped. An error is a diag.List.
 //
 // The priority of an entry there is the other way round: the smallest has precedence.
-func (s *Schema) ParseCommands(name string, text []byte) ([]*p4v1.Entity, error) {
+func (s *Schema) parseCommands(name string, text []byte) (_ []*p4v1.Entity, at []diag.Pos, err error) {
 	c := &cli{s: s, members: make(map[string]uint32), groupsN: make(map[string][]*p4v1.ActionProfileGroup)}
 	var list diag.List
 	fail := func(line int, err error) { list.Errorf(diag.MakePos(&name, int32(line), 0), CodeEntry, "%v", err) }
@@ -132,10 +132,16 @@ func (s *Schema) ParseCommands(name string, text []byte) ([]*p4v1.Entity, error)
 			if len(c.mirrors) > before {
 				c.mirrors[before].line = n + 1
 			}
+			for len(at) < len(c.out) {
+				at = append(at, diag.MakePos(&name, int32(n+1), 0))
+			}
 		}
 	}
 	c.replication(fail)
-	return c.out, list.Err()
+	for len(at) < len(c.out) { // of several commands
+		at = append(at, diag.FilePos(name))
+	}
+	return c.out, at, list.Err()
 }
 
 // add adds an entity in the form of ParseEntity.

@@ -26,17 +26,18 @@ var protoText = regexp.MustCompile(`^(\s|#.*\n)*(updates|entities|device_id|role
 // the runtime JSON of p4lang's tutorials (FILE.json), a p4.v1.WriteRequest or
 // ReadResponse in protobuf text format, commands of simple_switch_CLI, or the lines of
 // ParseEntity, in which # begins a comment. All updates but those of a WriteRequest
-// are insertions, or modifications of what always exists. An error is a diag.List.
-func (s *Schema) ParseUpdates(name string, text []byte) ([]*p4v1.Update, error) {
+// are insertions, or modifications of what always exists. Each has a place in the
+// file. An error is a diag.List.
+func (s *Schema) ParseUpdates(name string, text []byte) (all []*p4v1.Update, at []diag.Pos, err error) {
 	switch {
 	case filepath.Ext(name) == ".json":
-		list, err := s.ParseRuntime(name, text)
-		return updates(list), err
+		list, at, err := s.parseRuntime(name, text)
+		return updates(list), at, err
 	case protoText.Match(text):
 		return s.parseProto(name, text)
 	case isCommands(string(text)):
-		list, err := s.ParseCommands(name, text)
-		return updates(list), err
+		list, at, err := s.parseCommands(name, text)
+		return updates(list), at, err
 	}
 	var out []*p4v1.Entity
 	var list diag.List
@@ -44,28 +45,29 @@ func (s *Schema) ParseUpdates(name string, text []byte) ([]*p4v1.Update, error) 
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
+		pos := diag.MakePos(&name, int32(n+1), 0)
 		e, err := s.ParseEntity(line)
 		if err != nil {
-			list.Errorf(diag.MakePos(&name, int32(n+1), 0), CodeEntry, "%v", err)
+			list.Errorf(pos, CodeEntry, "%v", err)
 			continue
 		}
-		out = append(out, e)
+		out, at = append(out, e), append(at, pos)
 	}
-	return updates(out), list.Err()
+	return updates(out), at, list.Err()
 }
 
 // ParseFile is ParseUpdates for the entities that a switch is to have. A deletion is
 // an error.
 func (s *Schema) ParseFile(name string, text []byte) ([]*p4v1.Entity, error) {
-	list, err := s.ParseUpdates(name, text)
+	list, at, err := s.ParseUpdates(name, text)
 	if err != nil {
 		return nil, err
 	}
 	var out []*p4v1.Entity
-	for _, u := range list {
+	for i, u := range list {
 		if u.Type == p4v1.Update_DELETE {
 			var bad diag.List
-			bad.Errorf(diag.FilePos(name), CodeEntry, "the file deletes an entry, and switches begin without any: remove %s", s.FormatEntity(u.Entity))
+			bad.Errorf(at[i], CodeEntry, "the file deletes an entry, and switches begin without any: remove %s", s.FormatEntity(u.Entity))
 			return nil, bad.Err()
 		}
 		out = append(out, u.Entity)
@@ -106,7 +108,7 @@ func updates(list []*p4v1.Entity) (out []*p4v1.Update) {
 var protoPlace = regexp.MustCompile(`^proto:\s*(?:\(line (\d+):(\d+)\):\s*)?(?:syntax error\s*\(line (\d+):(\d+)\):\s*)?`)
 
 // parseProto parses protobuf text.
-func (s *Schema) parseProto(name string, text []byte) ([]*p4v1.Update, error) {
+func (s *Schema) parseProto(name string, text []byte) ([]*p4v1.Update, []diag.Pos, error) {
 	var list diag.List
 	w, r := &p4v1.WriteRequest{}, &p4v1.ReadResponse{}
 	err := prototext.Unmarshal(text, w)
@@ -126,18 +128,61 @@ func (s *Schema) parseProto(name string, text []byte) ([]*p4v1.Update, error) {
 			}
 		}
 		list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "no p4.v1.WriteRequest: %s", what)
-		return nil, list.Err()
+		return nil, nil, list.Err()
+	}
+	at := protoPlaces(&name, text)
+	for len(at) < len(w.Updates) {
+		at = append(at, diag.FilePos(name))
 	}
 	for i, u := range w.Updates {
 		if u.Type == p4v1.Update_UNSPECIFIED {
 			u.Type = Insert(u.Entity).Type
 		}
 		if err := s.known(u.Entity); err != nil {
-			list.Errorf(diag.FilePos(name), CodeEntry, "update %d: %v", i+1, err)
+			list.Errorf(at[i], CodeEntry, "update %d: %v", i+1, err)
 		}
 	}
-	return w.Updates, list.Err()
+	return w.Updates, at[:len(w.Updates)], list.Err()
 }
+
+// protoPlaces returns where the updates or entities of a message in protobuf text format
+// begin. The text has no errors.
+func protoPlaces(name *string, text []byte) (at []diag.Pos) {
+	line, start, depth := 1, 0, 0 // depth is that of messages
+	field := ""                   // the last word outside of messages
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n':
+			line, start = line+1, i+1
+		case c == '#':
+			for i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+		case c == '"' || c == '\'':
+			for i++; i < len(text) && text[i] != c; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case c == '{' || c == '<':
+			if depth == 0 && (field == "updates" || field == "entities") {
+				at = append(at, diag.MakePos(name, int32(line), int32(i-start+1)))
+			}
+			depth++
+		case c == '}' || c == '>':
+			depth--
+		case depth == 0 && letter(c):
+			from := i
+			for i+1 < len(text) && letter(text[i+1]) {
+				i++
+			}
+			field = string(text[from : i+1])
+		}
+	}
+	return at
+}
+
+func letter(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // known returns an error if an entity refers to an object that the program does not
 // have.

@@ -87,9 +87,10 @@ func TestErrorsInEntries(t *testing.T) {
 		{"meter_set_rates police 7 1 2", `rate "1" is not RATE:BURST`},
 		{"Forwrd default -> drop()", `e.txt:`},
 		{"updates {\n  entity {\n    tabel_entry {}\n  }\n}", "e.txt:3:5: no p4.v1.WriteRequest: unknown field: tabel_entry"},
-		{"updates { type: INSERT entity { table_entry { table_id: 7 } } }", "update 1: no table has the id 0x7; there are: "},
-		{"updates { type: DELETE entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 1 } } } }", "the file deletes an entry"},
-		{"updates { }", "update 1: it has no entity"},
+		{"updates { type: INSERT entity { table_entry { table_id: 7 } } }", "e.txt:1:9: update 1: no table has the id 0x7; there are: "},
+		{"updates { type: DELETE entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 1 } } } }", "e.txt:1:9: the file deletes an entry"},
+		{"updates { }", "e.txt:1:9: update 1: it has no entity"},
+		{"# updates {\ndevice_id: 1 role: \"updates {\\\"\"\nupdates: [ { type: INSERT entity < packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 1 } } > },\n {} ]\n updates\n<>", "e.txt:4:2: update 2: it has no entity"},
 	} {
 		_, err := s.ParseFile("e.txt", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -111,6 +112,29 @@ func TestProtobufTextIsRead(t *testing.T) {
 		got, err := s.ParseFile("e.txtpb", []byte(text))
 		if err != nil || len(got) != 1 || s.FormatEntity(got[0]) != s.FormatEntity(line) {
 			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
+// Each update has its place in the file, in every format.
+func TestUpdatesHavePlaces(t *testing.T) {
+	s := program(t)
+	for name, want := range map[string]int{"a.txt": 1, "a.json": 1, "b.txt": 1, "c.txtpb": 2} {
+		text := map[string]string{
+			"a.txt": cliText, "a.json": runtimeJSON, "b.txt": strings.Join(cliWant, "\n"),
+			"c.txtpb": "# entries\nupdates { entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 1 } } } }",
+		}[name]
+		list, at, err := s.ParseUpdates(name, []byte(text))
+		if err != nil || len(list) == 0 || len(at) != len(list) {
+			t.Fatalf("%s: %d updates, %d places, %v", name, len(list), len(at), err)
+		}
+		for i, p := range at {
+			if p.File() != name || p.Line == 0 && list[i].Entity.GetTableEntry() != nil || int(p.Line) > 1+strings.Count(text, "\n") {
+				t.Errorf("%s: update %d is at %v", name, i, p)
+			}
+		}
+		if first := at[0]; int(first.Line) < want {
+			t.Errorf("%s: the first is at %v", name, first)
 		}
 	}
 }

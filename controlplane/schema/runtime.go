@@ -9,6 +9,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
@@ -47,15 +48,20 @@ type runtimeReplica struct {
 // ParseRuntime reads the entries of a runtime JSON of p4lang's tutorials. An
 // error is a diag.List.
 func (s *Schema) ParseRuntime(name string, data []byte) ([]*p4v1.Entity, error) {
+	list, _, err := s.parseRuntime(name, data)
+	return list, err
+}
+
+// parseRuntime is ParseRuntime with the places of the entries.
+func (s *Schema) parseRuntime(name string, data []byte) (out []*p4v1.Entity, places []diag.Pos, err error) {
 	var in runtimeFile
 	f, err := yamlfile.Parse(name, []byte(strings.ReplaceAll(string(data), "\t", " ")), &in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if in.Target != "" && in.Target != "bmv2" {
 		f.Errorf("target", "target is %q, expected bmv2", in.Target)
 	}
-	var out []*p4v1.Entity
 	add := func(key string, i int, line string, err error) {
 		at := fmt.Sprintf("%s.%d", key, i)
 		if err != nil {
@@ -67,7 +73,7 @@ func (s *Schema) ParseRuntime(name string, data []byte) ([]*p4v1.Entity, error) 
 			f.Errorf(at, "%v", err)
 			return
 		}
-		out = append(out, e)
+		out, places = append(out, e), append(places, f.Pos(at))
 	}
 	for i := range in.Tables {
 		line, err := s.runtimeLine(f.Raw(fmt.Sprintf("table_entries.%d", i)), &in.Tables[i])
@@ -83,7 +89,7 @@ func (s *Schema) ParseRuntime(name string, data []byte) ([]*p4v1.Entity, error) 
 		}
 		add("clone_session_entries", i, line, nil)
 	}
-	return out, f.Err()
+	return out, places, f.Err()
 }
 
 // replicaList prints replicas as ParseEntity reads them.
