@@ -5,6 +5,7 @@ package netns
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,11 +16,13 @@ import (
 	"github.com/pauseless/pauseless/internal/infile"
 )
 
-// journal is the list of the objects of a network, one per line:
+// journal is the list of the objects of a network, one per line, each with the CRC-32 of
+// what is before it in eight hexadecimal digits: what a damaged line names may be
+// another network's.
 //
-//	netns NAME
-//	link NAME
-//	process PID STARTTIME NAME
+//	netns NAME CRC
+//	link NAME CRC
+//	process PID STARTTIME NAME CRC
 //
 // A line is on disk before the object is made; that of a process follows its
 // start.
@@ -43,10 +46,24 @@ func newJournal(name string) (*journal, error) {
 }
 
 func (j *journal) add(format string, args ...any) error {
-	if _, err := fmt.Fprintf(j.file, format+"\n", args...); err != nil {
+	if _, err := fmt.Fprintln(j.file, sealed(fmt.Sprintf(format, args...))); err != nil {
 		return err
 	}
 	return j.file.Sync()
+}
+
+// sealed returns a line with its checksum.
+func sealed(line string) string {
+	return fmt.Sprintf("%s %08x", line, crc32.ChecksumIEEE([]byte(line)))
+}
+
+// unsealed returns a line without its checksum, which it compares.
+func unsealed(line string) (text string, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	if i < 0 {
+		return "", false
+	}
+	return line[:i], sealed(line[:i]) == line
 }
 
 // object is one line of a journal.
@@ -61,17 +78,26 @@ type object struct {
 // an error, besides the objects of all others.
 func readJournal(name string) (objects []object, err error) {
 	file := filepath.Join(Dir(name), "journal")
-	text, err := infile.Read(file)
+	data, err := infile.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(string(text), "\n")
+	lines := strings.Split(string(data), "\n")
 	for i, line := range lines {
-		w := strings.Fields(line)
+		text, ok := unsealed(line)
+		if i == len(lines)-1 && !ok {
+			if line == "" {
+				continue
+			}
+			if text, ok = unsealed(line[:len(line)-1]); !ok { // else another byte is in the place of its end
+				continue
+			}
+		}
+		w := strings.Fields(text)
 		switch {
-		case len(w) == 2 && (w[0] == "netns" || w[0] == "link"):
+		case ok && len(w) == 2 && (w[0] == "netns" || w[0] == "link"):
 			objects = append(objects, object{kind: w[0], name: w[1]})
-		case len(w) == 4 && w[0] == "process":
+		case ok && len(w) == 4 && w[0] == "process":
 			pid, _ := strconv.Atoi(w[1])
 			if pid > 1 {
 				objects = append(objects, object{kind: "process", name: w[3], pid: pid, started: w[2]})
@@ -79,9 +105,7 @@ func readJournal(name string) (objects []object, err error) {
 			}
 			fallthrough
 		default:
-			if i < len(lines)-1 {
-				err = errors.Join(err, fmt.Errorf("%s:%d: %q is not a line of a journal: what it names is left", file, i+1, line))
-			}
+			err = errors.Join(err, fmt.Errorf("%s:%d: %q is not a line of a journal: what it names is left", file, i+1, line))
 		}
 	}
 	slices.Reverse(objects)

@@ -487,20 +487,38 @@ func TestIncompleteJournalIsRead(t *testing.T) {
 	if err := os.Mkdir(Dir("x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := "netns x-h1\nlink l1-eth1\nprocess 123 456 l1\nprocess 1 2 init\nprocess x y z\nlin"
+	whole := sealed("netns x-h1") + "\n" + sealed("link l1-eth1") + "\n" + sealed("process 123 456 l1") + "\n"
+	text := whole + sealed("process 1 2 init") + "\n" + sealed("process x y z") + "\nlin"
 	if err := os.WriteFile(filepath.Join(Dir("x"), "journal"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	got, err := readJournal("x")
 	want := []object{{"process", "l1", 123, "456"}, {"link", "l1-eth1", 0, ""}, {"netns", "x-h1", 0, ""}}
-	if err == nil || !slices.Equal(got, want) || !strings.Contains(err.Error(), "journal:4: \"process 1 2 init\"") || !strings.Contains(err.Error(), "journal:5:") || strings.Contains(err.Error(), "journal:6:") {
+	if err == nil || !slices.Equal(got, want) || !strings.Contains(err.Error(), "journal:4: \"process 1 2 init ") || !strings.Contains(err.Error(), "journal:5:") || strings.Contains(err.Error(), "journal:6:") {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if err := os.WriteFile(filepath.Join(Dir("x"), "journal"), []byte("netns x-h1\nlin"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(Dir("x"), "journal"), []byte(sealed("netns x-h1")+"\nlin"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := readJournal("x"); err != nil || len(got) != 1 {
 		t.Errorf("an incomplete last line: %v, %v", got, err)
+	}
+	// A bit that flips names no other object: those of another network were removed.
+	for bit := range 8 * len(whole) {
+		bad := []byte(whole)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(filepath.Join(Dir("x"), "journal"), bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readJournal("x")
+		if err == nil && !slices.Equal(got, want) {
+			t.Errorf("bit %d flips, and the objects are %v", bit, got)
+		}
+		for _, o := range got {
+			if !slices.Contains(want, o) {
+				t.Errorf("bit %d flips, and an object is %v", bit, o)
+			}
+		}
 	}
 }
 
@@ -634,7 +652,7 @@ func TestEndedProcessIsNotInTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("process %d %s h2\n", os.Getpid(), startTime(os.Getpid())); string(text) != want {
+	if want := sealed(fmt.Sprintf("process %d %s h2", os.Getpid(), startTime(os.Getpid()))) + "\n"; string(text) != want {
 		t.Errorf("journal %q, want %q", text, want)
 	}
 }

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 
 from mininet.cli import CLI
 from mininet.log import setLogLevel
@@ -80,8 +81,9 @@ RUN_DIR = "/run/pauseless/small"
 
 
 def journal(kind, *words):
+    line = " ".join([kind, *map(str, words)])
     with open(os.path.join(RUN_DIR, "journal"), "a") as f:
-        print(kind, *words, file=f, flush=True)
+        print(line, f"{zlib.crc32(line.encode()):08x}", file=f, flush=True)
 
 
 def journal_process(pid, name):
