@@ -34,7 +34,7 @@ A topology is a file as in docs/reference/topology.md, the network of a scenario
 a p4app.json of p4-utils or a topology.json of p4lang's tutorials. The program is
 that of a profile, or with --p4 one of your own.
 
-Every command needs root, except list and mininet --script.`,
+Every command needs root, except list, mininet --script and netns --dry-run.`,
 		Example: `  sudo pauseless deploy netns fabric.yaml --switch bmv2 --profile rlb-drill
   sudo ip netns exec fabric-h1 ping 10.0.1.1
   sudo pauseless deploy netns --down fabric

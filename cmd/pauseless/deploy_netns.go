@@ -22,7 +22,7 @@ import (
 
 func newDeployNetnsCmd() *cobra.Command {
 	d := &deployment{}
-	var down, detach bool
+	var down, detach, dry bool
 	cmd := &cobra.Command{
 		Use:   "netns TOPOLOGY --switch softswitch|bmv2 --profile NAME | --p4 FILE",
 		Short: "Build a topology of network namespaces and veth pairs, as root",
@@ -46,13 +46,17 @@ their topology, but links are at most as fast as this machine.`,
   sudo pauseless deploy netns p4app.json --switch bmv2
   sudo ip netns exec fabric-h1 iperf3 -s -D
   sudo ip netns exec fabric-h8 iperf3 -c 10.0.0.1
-  sudo pauseless deploy netns --down fabric`,
+  sudo pauseless deploy netns --down fabric
+  pauseless deploy netns fabric.yaml --profile drill --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if down {
 				return takeDown(cmd, args)
 			}
 			if err := d.read(cmd, args); err != nil {
 				return err
+			}
+			if dry {
+				return d.dryRun(cmd)
 			}
 			if detach { // the network comes up, also if its output is not read
 				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -66,6 +70,9 @@ their topology, but links are at most as fast as this machine.`,
 	cmd.Flags().StringVar(&d.prefix, "prefix", "", "`TEXT`: begins the names of the switches' interfaces")
 	cmd.Flags().BoolVar(&down, "down", false, "remove a network, by its name or its topology file")
 	cmd.Flags().BoolVar(&detach, "detach", false, "leave the network running in the background")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be built and written, and build nothing; needs no root")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "down")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "detach")
 	return cmd
 }
 
@@ -239,8 +246,59 @@ func (d *deployment) scale() string {
 	return strings.TrimSpace(d.lab.Plan.ScaleText() + "\n" + d.lab.Differences())
 }
 
-// describe prints the hosts and switches, and commands to start with.
-func (d *deployment) describe(cmd *cobra.Command) {
+// dryRun prints what the network would have: what describe prints, links, entries and the
+// commands of hosts.
+func (d *deployment) dryRun(cmd *cobra.Command) error {
+	if err := netns.CheckName(d.name); err != nil {
+		return err
+	}
+	desired, err := d.lab.Desired()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	d.tables(cmd)
+	fmt.Fprintln(out)
+	plan := d.lab.Plan
+	at := make(map[topo.End]string) // interfaces
+	for _, h := range plan.Hosts {
+		at[topo.End{Node: h.Node, Port: 1}] = netns.Namespace(d.name, h.Name) + ":" + local.HostInterface
+	}
+	for _, s := range plan.Switches {
+		for _, port := range s.Ports {
+			at[topo.End{Node: s.Node, Port: port.Number}] = port.Interface
+		}
+	}
+	p := newPrinter(out, false)
+	links := p.table("", inTable("link"), inTable("rate"), inTable("delay"), inTable("made of"))
+	for i, l := range plan.Scaled.Links {
+		delay, made := l.Delay.String(), "a veth pair"
+		if len(plan.Cables) > 0 {
+			made = fmt.Sprintf("two veth pairs with a relay between %s and %s", plan.Cables[i].Interfaces[0], plan.Cables[i].Interfaces[1])
+		} else {
+			delay = "this machine's"
+		}
+		links.add(at[l.A]+" - "+at[l.B], l.Rate.String(), delay, made)
+	}
+	links.end()
+	fmt.Fprintln(out)
+	for _, s := range d.lab.Plan.Switches {
+		fmt.Fprintf(out, "%s: %d entries\n", s.Name, len(desired[s.Name].Entities))
+	}
+	for _, h := range d.lab.Plan.Hosts {
+		for _, c := range h.Commands {
+			fmt.Fprintf(out, "%s executes, as root: %s\n", h.Name, c)
+		}
+	}
+	for _, c := range d.lab.Plan.Scripts {
+		fmt.Fprintf(out, "this machine executes, as root: %s\n", c)
+	}
+	fmt.Fprintln(out, "\nNothing is built: --dry-run.")
+	return nil
+}
+
+// tables prints the hosts and switches.
+func (d *deployment) tables(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "network %s: %d switches (%s) run %s\n%s\n\n", d.name, len(d.lab.Plan.Switches), d.lab.Plan.Kind, d.lab.Program.Name, d.scale())
 	p := newPrinter(out, false)
@@ -255,6 +313,12 @@ func (d *deployment) describe(cmd *cobra.Command) {
 		switches.add(s.Name, s.GRPC, s.Thrift, filepath.Join(netns.RunDir, d.name, s.Name+".log"))
 	}
 	switches.end()
+}
+
+// describe prints the hosts and switches, and commands to start with.
+func (d *deployment) describe(cmd *cobra.Command) {
+	d.tables(cmd)
+	out := cmd.OutOrStdout()
 	first, last := d.lab.Plan.Hosts[0], d.lab.Plan.Hosts[len(d.lab.Plan.Hosts)-1]
 	ports := d.lab.Plan.Switches[0].Ports
 	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --network %s registers\n     pauseless deploy capture %s\n",
