@@ -406,6 +406,23 @@ func (f *Fabric) RunUntil(ctx context.Context, t vtime.Time) error {
 	return cmp.Or(run(ctx, t, tick), f.conserve())
 }
 
+// Trim frees the memory of frames that are not in use. A run may go on afterwards.
+func (f *Fabric) Trim() {
+	e := &f.engine
+	for _, n := range e.nodes {
+		n.pool.Trim()
+		n.empty = parcels{}
+		for _, p := range n.in {
+			if p.waiting.first == nil {
+				p.waiting.last = nil // or it holds parcels that it has passed on
+			}
+		}
+	}
+	e.reserve.pools, e.reserve.top = nil, 0
+	e.depot.parcels = parcels{}
+	e.depot.any.Store(false)
+}
+
 // Done reports whether all flows added so far are finished, and all steps of plans
 // are done.
 func (f *Fabric) Done() bool {

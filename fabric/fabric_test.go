@@ -495,6 +495,24 @@ func TestSameResultsForAnyThreads(t *testing.T) {
 
 // twoAdapters has hosts a and b, each with a link to switches l1 and l2, and host c
 // on l2.
+// A run goes on when the memory of its idle frames was freed.
+func TestRunGoesOnAfterTrim(t *testing.T) {
+	whole := mixed(t, 1).finish()
+	b := mixed(t, 1)
+	for range 50 {
+		b.until(b.Now() + 10*vtime.Microsecond)
+		b.Trim()
+		for _, n := range b.engine.nodes {
+			if n.pool.Len() > 0 || n.empty.n > 0 {
+				t.Fatalf("node %d keeps %d frames and %d parcels", n.id, n.pool.Len(), n.empty.n)
+			}
+		}
+	}
+	if got := b.finish(); !reflect.DeepEqual(got.Flows, whole.Flows) || !reflect.DeepEqual(got.Pauses, whole.Pauses) {
+		t.Error("the flows or pauses of the trimmed run differ")
+	}
+}
+
 func twoAdapters(t *testing.T, rate vtime.Rate) *topo.Topology {
 	t.Helper()
 	var b topo.Builder

@@ -2,21 +2,66 @@
 
 package fabric
 
-import "github.com/pauseless/pauseless/internal/vtime"
+import (
+	"slices"
+
+	"github.com/pauseless/pauseless/internal/topo"
+	"github.com/pauseless/pauseless/internal/vtime"
+)
 
 // Idle returns the time at which a plan would end in a network that is never busy: only
 // the links of the hosts limit its messages, which pass each of them one after the
 // other, at line rate and without acknowledgements in their way. It returns false if a
 // message has no path.
 func (e *Estimator) Idle(p *Plan, flows []Flow) (vtime.Time, bool) {
-	n := len(p.Steps)
-	s := &idle{e: e, p: p, flow: make([]*Flow, n), alone: make([]lone, n), need: make([]int32, n), after: make([][]int32, n), on: make([][]On, n),
-		lanes: make(map[[2]int]vtime.Time), out: make(map[int]vtime.Time), in: make(map[int]vtime.Time)}
+	of := slices.Repeat([]int32{-1}, len(p.Steps))
 	for i := range flows {
 		if flows[i].Plan == p {
-			s.flow[flows[i].Step] = &flows[i]
+			of[flows[i].Step] = int32(i)
 		}
 	}
+	return newIdle(e).run(p, of, func(i int32) *Flow { return &flows[i] })
+}
+
+// idle evaluates plans in an idle network, one after the other, in the same memory.
+type idle struct {
+	e       *Estimator
+	p       *Plan
+	of      []int32 // by step: the number of its flow, or -1
+	flow    func(number int32) *Flow
+	alone   []lone       // by step: its flow, once it has begun
+	links   []*topo.Link // of the paths of these
+	need    []int32
+	after   [][]int32 // by step: those that wait for it, and for what
+	on      [][]On
+	lanes   map[[2]int]vtime.Time // by host and lane: when it is free
+	out, in map[int]vtime.Time    // by adapter: when its link is free
+	queue   vtime.Queue
+	end     vtime.Time
+	lost    bool // a message has no path
+}
+
+func newIdle(e *Estimator) *idle {
+	return &idle{e: e, lanes: make(map[[2]int]vtime.Time), out: make(map[int]vtime.Time), in: make(map[int]vtime.Time)}
+}
+
+// run evaluates a plan whose steps have the flows of these numbers; it is Idle.
+func (s *idle) run(p *Plan, of []int32, flow func(number int32) *Flow) (vtime.Time, bool) {
+	n := len(p.Steps)
+	if s.lost { // events are left
+		s.queue = vtime.Queue{}
+	}
+	s.p, s.of, s.flow, s.end, s.lost = p, of, flow, 0, false
+	s.alone, s.links, s.need = slices.Grow(s.alone[:0], n)[:n], s.links[:0], slices.Grow(s.need[:0], n)[:n]
+	for len(s.after) < n {
+		s.after, s.on = append(s.after, nil), append(s.on, nil)
+	}
+	for k := range s.after {
+		s.after[k], s.on[k] = s.after[k][:0], s.on[k][:0]
+	}
+	clear(s.lanes)
+	clear(s.out)
+	clear(s.in)
 	for k := range p.Steps {
 		for _, d := range p.Steps[k].After {
 			s.after[d.Step], s.on[d.Step] = append(s.after[d.Step], int32(k)), append(s.on[d.Step], d.On)
@@ -30,22 +75,6 @@ func (e *Estimator) Idle(p *Plan, flows []Flow) (vtime.Time, bool) {
 		s.Fire(at, arg)
 	}
 	return s.end, !s.lost
-}
-
-// idle evaluates a plan in an idle network.
-type idle struct {
-	e       *Estimator
-	p       *Plan
-	flow    []*Flow // by step
-	alone   []lone  // by step: its flow, once it has begun
-	need    []int32
-	after   [][]int32 // by step: those that wait for it, and for what
-	on      [][]On
-	lanes   map[[2]int]vtime.Time // by host and lane: when it is free
-	out, in map[int]vtime.Time    // by adapter: when its link is free
-	queue   vtime.Queue
-	end     vtime.Time
-	lost    bool // a message has no path
 }
 
 const (
@@ -74,7 +103,10 @@ func (s *idle) release(at vtime.Time, step int32, on On) {
 // Fire implements vtime.Event. arg has the number of a step and the kind of event.
 func (s *idle) Fire(now vtime.Time, arg uint64) {
 	number := int32(arg >> 3)
-	step, fl := &s.p.Steps[number], s.flow[number]
+	step, fl := &s.p.Steps[number], (*Flow)(nil)
+	if i := s.of[number]; i >= 0 {
+		fl = s.flow(i)
+	}
 	s.end = max(s.end, now)
 	switch arg & 7 {
 	case idleReady:
@@ -90,13 +122,14 @@ func (s *idle) Fire(now vtime.Time, arg uint64) {
 			s.release(now, number, Done)
 			return
 		}
-		path := s.e.path(fl.Src, fl.Dst)
-		if path == nil {
+		from := len(s.links)
+		s.links = s.e.paths.To(fl.Dst).Append(s.links, fl.Src)
+		if len(s.links) == from {
 			s.lost = true
 			return
 		}
 		l := &s.alone[number]
-		*l = s.e.lone(path, fl, [2]int{})
+		*l = s.e.lone(s.links[from:], fl, [2]int{})
 		left := max(now, s.out[fl.Src]) + l.tx(fl.Size, l.path[0].Rate)
 		s.out[fl.Src] = left
 		s.push(left, number, idleLeft)

@@ -336,15 +336,9 @@ func (p *plan) start(f *Fabric) {
 }
 
 // result returns the results of a plan.
-func (p *plan) result(f *Fabric) PlanResult {
+func (p *plan) result(f *Fabric, idle *idle) PlanResult {
 	r := PlanResult{Plan: p.Plan, Steps: make([]StepResult, len(p.Plan.Steps))}
-	own := make([]Flow, 0, len(p.flows))
-	for _, i := range p.flows {
-		if i >= 0 {
-			own = append(own, f.flows[i].Flow)
-		}
-	}
-	r.Idle, _ = f.estimate.Idle(p.Plan, own)
+	r.Idle, _ = idle.run(p.Plan, p.flows, func(i int32) *Flow { return &f.flows[i].Flow })
 	for k := range r.Steps {
 		t := f.hosts[p.host[k]].TaskTimes(int(p.task[k]))
 		s := StepResult{Ready: t.Ready, Begun: t.Begun, Done: t.Done, Sent: -1, Flow: int(p.flows[k])}

@@ -108,8 +108,9 @@ func (f *Fabric) Results() *Results {
 			r.FastStarts += h.Stats.FastStarts
 		}
 	}
+	alone := newIdle(f.estimate)
 	for _, p := range f.plans {
-		r.Plans = append(r.Plans, p.result(f))
+		r.Plans = append(r.Plans, p.result(f, alone))
 	}
 	f.nameAdapters(r.Pauses)
 	slices.SortStableFunc(r.Pauses, func(a, b PauseEvent) int {

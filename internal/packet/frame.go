@@ -149,6 +149,9 @@ func (p *Pool) Out() int64 { return p.out }
 // Len returns the number of free frames.
 func (p *Pool) Len() int { return len(p.free) }
 
+// Trim frees the memory of the free frames.
+func (p *Pool) Trim() { p.free = nil }
+
 // Take moves up to n free frames from another pool into this one.
 func (p *Pool) Take(from *Pool, n int) {
 	n = min(n, len(from.free))

@@ -130,12 +130,16 @@ func (tr *Tree) hop(node int) (hops int32, link int) {
 // From returns the links of the path from a node to the tree's host, or nil if
 // there is no path.
 func (tr *Tree) From(node int) []*Link {
-	n, link := tr.hop(node)
+	n, _ := tr.hop(node)
 	if n == 0 {
 		return nil
 	}
-	links := make([]*Link, 0, n)
-	for ; n > 0; n, link = tr.hop(node) {
+	return tr.Append(make([]*Link, 0, n), node)
+}
+
+// Append appends the links of the path from a node to the tree's host, if there is one.
+func (tr *Tree) Append(links []*Link, node int) []*Link {
+	for n, link := tr.hop(node); n > 0; n, link = tr.hop(node) {
 		l := &tr.p.t.Links[link]
 		links = append(links, l)
 		node = l.A.Node ^ l.B.Node ^ node

@@ -306,29 +306,32 @@ type LinkPauses struct {
 // its paused links in the order of nodes and ports.
 func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	m := &meter{o: o, v: make(map[string]float64), until: min(o.Until, o.Results.End)}
-	var measured []*fabric.FlowResult
-	parts := make([][]*fabric.FlowResult, o.Parts)
 	r := o.Results
+	measured := make([]*fabric.FlowResult, 0, len(r.Flows))
+	parts := make([][]*fabric.FlowResult, o.Parts)
 	for i := range r.Flows {
 		f := &r.Flows[i]
 		if o.Measured == nil || o.Measured(f) {
 			measured = append(measured, f)
 		}
-		if f.Group >= 1 && f.Group <= o.Parts && o.From <= f.Start && f.Start < o.Until {
+		if o.Parts > 1 && f.Group >= 1 && f.Group <= o.Parts && o.From <= f.Start && f.Start < o.Until {
 			parts[f.Group-1] = append(parts[f.Group-1], f)
 		}
 	}
 	m.flows("", measured, true)
 	m.coflows(measured)
 	for _, c := range sizeClasses {
-		var some []*fabric.FlowResult
+		some := make([]*fabric.FlowResult, 0, len(measured))
+		rest := measured[:0]
 		for _, f := range measured {
 			if f.Size < c.below {
 				some = append(some, f)
+			} else {
+				rest = append(rest, f)
 			}
 		}
 		m.flows("."+c.name, some, false)
-		measured = slices.DeleteFunc(measured, func(f *fabric.FlowResult) bool { return f.Size < c.below })
+		measured = rest
 	}
 	if o.Parts > 1 {
 		for i, flows := range parts {
@@ -418,7 +421,7 @@ func (m *meter) span() float64 { return (m.until - m.o.From).Seconds() }
 // those that are not defined for classes of sizes.
 func (m *meter) flows(selector string, flows []*fabric.FlowResult, whole bool) {
 	fct, slow := make([]float64, 0, len(flows)), make([]float64, 0, len(flows))
-	var short []float64
+	short := make([]float64, 0, len(flows))
 	var stalled int
 	var ooo, sent, resent, byNAK, byTimeout, selective int64
 	first, last := vtime.Never, vtime.Time(0)
@@ -506,7 +509,7 @@ func (m *meter) throughput(selector string, flows []*fabric.FlowResult) {
 	part := 0
 	fmt.Sscanf(selector, ".part%d", &part)
 	var bytes int64
-	var x []float64
+	x := make([]float64, 0, len(m.o.Results.Flows))
 	to := make(map[int]bool)
 	limited := m.o.Until < vtime.Never
 	for i := range m.o.Results.Flows {

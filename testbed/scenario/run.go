@@ -206,6 +206,7 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		follower.Look(lab)
 		follower.End(results)
 	}
+	lab.Over()
 	run := result.Collect(c.net, results, lab.Fabric.Progress().Hops, r.isMeasured)
 	run.Summary.MaxQueue = longestQueue(c.net, lab)
 	run.Scenario, run.Profile, run.Seed = c.scenario, c.Label, seed

@@ -37,13 +37,40 @@ func (l *Lab) Ready() {
 	}
 }
 
+// What is made of the results takes flowBytes for each flow. From a share of the heap on,
+// 1/mostShare, that is worth a collection.
+const (
+	flowBytes = 400
+	mostShare = 20
+)
+
+// Over is called when the run has ended and the fabric's results are gathered. If there are
+// many flows, what is made of them takes the memory of frames that are no longer needed.
+func (l *Lab) Over() {
+	if os.Getenv("GOGC") == "" && worthTrimming(len(l.cfg.Topology.Hosts()), l.Fabric.Flows(), read("/memory/classes/heap/objects:bytes")) {
+		l.Fabric.Trim()
+		runtime.GC()
+	}
+}
+
+// worthTrimming reports whether a network of so many hosts and flows should collect its
+// garbage at its end, if so many bytes are in use.
+func worthTrimming(hosts, flows int, used uint64) bool {
+	return hosts >= manyHosts && uint64(flows)*flowBytes > used/mostShare
+}
+
+// read returns one of the runtime's metrics.
+func read(name string) uint64 {
+	s := []metrics.Sample{{Name: name}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
 // collectLess sets when this process collects its garbage next. The variable GOGC takes
 // precedence.
 func collectLess(hosts int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	debug.SetGCPercent(gcPercent(live[0].Value.Uint64(), hosts))
+	debug.SetGCPercent(gcPercent(read("/gc/heap/live:bytes"), hosts))
 }

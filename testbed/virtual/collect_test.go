@@ -33,3 +33,15 @@ func TestGOGCTakesPrecedence(t *testing.T) {
 		t.Errorf("the percentage is %d, want more", got)
 	}
 }
+
+func TestManyFlowsAreWorthTrimming(t *testing.T) {
+	for _, c := range []struct {
+		hosts, flows int
+		used         uint64
+		want         bool
+	}{{8192, 122880, 660 << 20, true}, {8192, 8192, 500 << 20, false}, {128, 122880, 100 << 20, false}, {65536, 65536, 3 << 30, false}} {
+		if got := worthTrimming(c.hosts, c.flows, c.used); got != c.want {
+			t.Errorf("%d hosts with %d flows and %d bytes in use: %v, want %v", c.hosts, c.flows, c.used, got, c.want)
+		}
+	}
+}
