@@ -3,6 +3,7 @@
 package language
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -16,8 +17,8 @@ import (
 	"github.com/pauseless/pauseless/softswitch/stf"
 )
 
-// printed are the constructs whose translation is committed, before and after the
-// optimiser.
+// printed are the constructs whose translation is committed: before and after the
+// optimiser, as machine code, and the steps of the construct's packets.
 var printed = map[string]string{
 	"nested calls": "calls", "lookahead and advance": "lookahead", "varbit": "varbit", "exact, lpm, ternary, range, optional": "tables",
 	"priorities of entries": "priorities", "registers": "registers", "hashes": "hashes", "counting loop": "loop",
@@ -34,9 +35,12 @@ func compiled(t *testing.T, p *bmv2json.Program, opts interp.Options) *interp.Pr
 	return r
 }
 
+// folder is where a construct's program is for a test.
+var folder = regexp.MustCompile(`\[[^\[]*[/\\]t\.p4:`)
+
 func TestPrintedTranslations(t *testing.T) {
 	found := 0
-	each(t, func(t *testing.T, name string, p *bmv2json.Program, _ *stf.Script) {
+	each(t, func(t *testing.T, name string, p *bmv2json.Program, script *stf.Script) {
 		file, ok := printed[name]
 		if !ok {
 			return
@@ -44,6 +48,14 @@ func TestPrintedTranslations(t *testing.T) {
 		found++
 		golden.Check(t, filepath.Join("testdata", "print", file+".plain"), []byte(compiled(t, p, interp.Options{Plain: true}).Print()))
 		golden.Check(t, filepath.Join("testdata", "print", file+".ops"), []byte(compiled(t, p, interp.Options{}).Print()))
+		if text, ok := compiled(t, p, interp.Options{}).PrintNative(); ok {
+			golden.Check(t, filepath.Join("testdata", "print", file+".native"), []byte(text))
+		}
+		var steps strings.Builder
+		if err := stf.Run(p, script, stf.Options{Trace: func(text string) { fmt.Fprintln(&steps, text) }}); err != nil {
+			t.Error(err)
+		}
+		golden.Check(t, filepath.Join("testdata", "print", file+".trace"), folder.ReplaceAll([]byte(steps.String()), []byte("[t.p4:")))
 	})
 	if found != len(printed) {
 		t.Errorf("%d of the %d constructs exist", found, len(printed))
@@ -69,11 +81,11 @@ func TestMachineCodeIsPrintedWhole(t *testing.T) {
 			t.Fatal(errs)
 		}
 		p := r.Program
-		text, ok := interp.PrintNative(compiled(t, p, interp.Options{}))
+		text, ok := compiled(t, p, interp.Options{}).PrintNative()
 		if !ok {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
-		if again, _ := interp.PrintNative(compiled(t, p, interp.Options{})); again != text {
+		if again, _ := compiled(t, p, interp.Options{}).PrintNative(); again != text {
 			t.Errorf("%s is printed differently the second time", file)
 		}
 		starts, jumps := map[int64]bool{}, map[int64]string{}

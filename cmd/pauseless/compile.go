@@ -54,6 +54,7 @@ them out, for p4runtime-go-client and p4runtime-shell for example.
 --print shows a stage as text: tokens, ast, types and ir of the compiler, then the
 switch's: plain (instructions of its register machine), ops (the same after its
 optimiser), native (the machine code that it makes of them on x86-64 Linux).
+"pauseless trace" shows what a packet does in them.
 "--compiler p4c" runs p4c-bm2-ss, from PATH or $` + p4c.Variable + `, instead.
 
 The exit code is 1 if the program has errors; warnings do not change it.`,
@@ -140,7 +141,7 @@ func printTranslation(out io.Writer, program *bmv2json.Program, stage string) er
 	text := p.Print()
 	if stage == "native" {
 		var ok bool
-		if text, ok = interp.PrintNative(p); !ok {
+		if text, ok = p.PrintNative(); !ok {
 			return errors.New("this system has no machine code of programs: it needs x86-64 Linux that lets processes make memory executable; --print ops shows what the switch interprets")
 		}
 	}

@@ -58,6 +58,37 @@ var bans = []struct{ folder, path, reason string }{
 	{"fabric", "google.golang.org/grpc", "the fabric has no wire"},
 }
 
+// stages has the packages of softswitch/interp with those that each may import: what
+// crosses from a stage to the next is in ops.
+var stages = map[string][]string{
+	"softswitch/interp/internal/ops":      nil,
+	"softswitch/interp/internal/optimise": {"ops"},
+	"softswitch/interp/internal/native":   {"ops"},
+	"softswitch/interp/internal/compile":  {"ops", "optimise"},
+	"softswitch/interp":                   {"ops", "compile", "native"},
+}
+
+func TestStagesOfTheInterpreter(t *testing.T) {
+	eachGoFile(t, func(file string, f *ast.File, _ []byte) {
+		from, ok := strings.CutPrefix(path.Dir(file), "softswitch/interp/internal/")
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, stage := strings.CutPrefix(imp, module+"softswitch/interp/internal/")
+			switch may, known := stages[path.Dir(file)]; {
+			case imp == module+"softswitch/interp" && ok:
+				t.Errorf("%s imports %s: %s is a stage of it", file, imp, from)
+			case stage && !known:
+				t.Errorf("%s imports %s, but TestStagesOfTheInterpreter does not list what its folder may import", file, imp)
+			case stage && !strings.HasSuffix(file, "_test.go") && !slices.Contains(may, to):
+				t.Errorf("%s imports %s: stages exchange instructions and programs of package ops", file, imp)
+			}
+		}
+	})
+}
+
 func TestDirectionRule(t *testing.T) {
 	eachGoFile(t, func(path string, file *ast.File, _ []byte) {
 		from, _, _ := strings.Cut(path, "/")

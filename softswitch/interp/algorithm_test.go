@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // Check values: the CRCs are those of the catalogue of parametrised CRC
@@ -44,11 +46,11 @@ func TestHashesHaveTheirCheckValues(t *testing.T) {
 		{"hash_ex", "", uint64(fnvEmpty())},
 		{"toeplitz", digits, 0},
 	} {
-		if got := algorithms[tt.name].hash([]byte(tt.text), nil); got != tt.want {
+		if got := ops.Algorithms[tt.name].Hash([]byte(tt.text), nil); got != tt.want {
 			t.Errorf("%s(%q) = %#x, want %#x", tt.name, tt.text, got, tt.want)
 		}
 	}
-	if got, want := uint64(crc32.ChecksumIEEE(long)), algorithms["crc32"].hash(long, nil); got != want {
+	if got, want := uint64(crc32.ChecksumIEEE(long)), ops.Algorithms["crc32"].Hash(long, nil); got != want {
 		t.Errorf("crc32 of 101 bytes is %#x, want %#x", got, want)
 	}
 }
@@ -68,31 +70,31 @@ func fnvEmpty() uint32 {
 func TestCRCsOfSlotsAreThoseOfBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, name := range []string{"crc16", "crc16_custom", "crc32", "crc32_custom"} {
-		algo := algorithms[name]
+		algo := ops.Algorithms[name]
 		for range 1000 {
-			k := &calc{algo: algo, aligned: true}
+			k := &ops.Calc{Algo: algo, Aligned: true}
 			m := &Machine{f: make([]uint64, 6)}
 			for i := range rng.IntN(len(m.f)) {
 				m.f[i] = rng.Uint64()
-				k.inputs = append(k.inputs, calcInput{slot: slot(i), limbs: 1, width: 8 * (1 + rng.IntN(8)), valid: noValid})
+				k.Inputs = append(k.Inputs, ops.CalcInput{Slot: ops.Slot(i), Limbs: 1, Width: 8 * (1 + rng.IntN(8)), Valid: ops.NoValid})
 			}
-			k.planCRC()
-			if got, want := m.quickCRC(k), algo.hash(m.input(k), nil); got != want {
-				t.Fatalf("%s of %x in %+v = %#x, want %#x", name, m.f, k.words, got, want)
+			k.PlanCRC()
+			if got, want := m.quickCRC(k), algo.Hash(m.input(k), nil); got != want {
+				t.Fatalf("%s of %x in %+v = %#x, want %#x", name, m.f, k.Words, got, want)
 			}
 		}
 	}
 }
 
 func TestHashesThatRemember(t *testing.T) {
-	memo := &hashMemo{rng: &generator{1}}
-	next := func(name, text string) uint64 { return algorithms[name].hash([]byte(text), memo) }
+	memo := &ops.HashMemo{Random: &ops.Generator{State: 1}}
+	next := func(name, text string) uint64 { return ops.Algorithms[name].Hash([]byte(text), memo) }
 	for i := range uint64(5) {
 		if got := next("round_robin", "x"); got != i {
 			t.Errorf("round_robin, call %d: %d", i, got)
 		}
 	}
-	memo = &hashMemo{rng: &generator{1}}
+	memo = &ops.HashMemo{Random: &ops.Generator{State: 1}}
 	for _, tt := range []struct {
 		text string
 		want uint64
@@ -105,7 +107,7 @@ func TestHashesThatRemember(t *testing.T) {
 	if a == b {
 		t.Errorf("random gives %#x twice", a)
 	}
-	memo.rng = &generator{1}
+	memo.Random = &ops.Generator{State: 1}
 	if got := next("random", ""); got != a {
 		t.Errorf("random of the same seed gives %#x, then %#x", a, got)
 	}
@@ -114,11 +116,11 @@ func TestHashesThatRemember(t *testing.T) {
 // The numbers of a range have about equal frequencies, and no other numbers
 // occur.
 func TestRandomNumbersFillTheirRange(t *testing.T) {
-	g := &generator{7}
+	g := &ops.Generator{State: 7}
 	var seen [6]int
 	const n = 6000
 	for range n {
-		x := g.between(10, 15)
+		x := g.Between(10, 15)
 		if x < 10 || x > 15 {
 			t.Fatalf("%d is not of 10…15", x)
 		}
@@ -129,12 +131,12 @@ func TestRandomNumbersFillTheirRange(t *testing.T) {
 			t.Errorf("%d came %d times of %d", i+10, k, n)
 		}
 	}
-	if x := g.between(5, 5); x != 5 {
+	if x := g.Between(5, 5); x != 5 {
 		t.Errorf("between(5, 5) = %d", x)
 	}
 	high := false
 	for range 64 {
-		high = high || g.between(0, ^uint64(0))>>63 == 1
+		high = high || g.Between(0, ^uint64(0))>>63 == 1
 	}
 	if !high {
 		t.Error("the whole range has no great numbers")

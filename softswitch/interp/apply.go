@@ -5,8 +5,11 @@ package interp
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strings"
 	"unsafe"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // applyTable is the fastest implementation of apply that suits the table.
@@ -16,11 +19,11 @@ func (m *Machine) applyTable(t *Table) int32 {
 	}
 	t.Lookups++
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	key := m.key1(t.Info.parts)
+	key := m.key1(t.Info.Parts)
 	number := t.lookupQuick(key)
-	args := unsafe.Add(f, 8*m.prog.params)
+	args := unsafe.Add(f, 8*m.prog.Params)
 	if number == none {
-		copy(m.f[m.prog.params:], t.def.limbs)
+		copy(m.f[m.prog.Params:], t.def.limbs)
 		return t.def.pc
 	}
 	t.Hits++
@@ -75,7 +78,7 @@ func (t *Table) lookupQuick(key uint64) uint32 {
 // action. It copies the action's arguments to the parameter slots.
 func (m *Machine) apply(t *Table) int32 {
 	t.Lookups++
-	if len(t.Info.parts) != 0 {
+	if len(t.Info.Parts) != 0 {
 		if number, ok := m.find(t); ok {
 			t.Hits++
 			if t.extras {
@@ -89,31 +92,31 @@ func (m *Machine) apply(t *Table) int32 {
 			}
 			at := int(t.recordOf[number]) * t.records.stride
 			record := t.records.data[at : at+t.records.stride]
-			args := m.f[m.prog.params:]
+			args := m.f[m.prog.Params:]
 			for i := 1; i < len(record); i++ {
 				args[i-1] = record[i]
 			}
 			return int32(record[0])
 		}
 	}
-	if s := t.Info.entrySlot; s >= 0 {
+	if s := t.Info.EntrySlot; s >= 0 {
 		m.f[s] = 0
 	}
 	e := &t.def
 	if t.counts {
 		e.Ext.Counter.Packets++
-		e.Ext.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
+		e.Ext.Counter.Bytes += m.f[m.prog.Sys+ops.SysIngressLen]
 	}
 	if m.Trace != nil {
 		m.traceEntry(t, e, "miss", int(e.action), e.limbs)
-		if len(t.Info.parts) != 0 {
+		if len(t.Info.Parts) != 0 {
 			m.traceNearest(t)
 		}
 		if e.action < 0 || strings.TrimPrefix(m.prog.Actions[e.action].Name, ".") == "NoAction" {
 			m.Trace("    a miss does nothing: the default action is NoAction")
 		}
 	}
-	copy(m.f[m.prog.params:], e.limbs)
+	copy(m.f[m.prog.Params:], e.limbs)
 	return e.pc
 }
 
@@ -121,11 +124,11 @@ func (m *Machine) apply(t *Table) int32 {
 func (m *Machine) find(t *Table) (uint32, bool) {
 	switch { // direct calls for the frequent cases
 	case t.exact32 != nil:
-		return t.exact32.Lookup1(m.key1(t.Info.parts))
+		return t.exact32.Lookup1(m.key1(t.Info.Parts))
 	case t.lpm32 != nil:
-		return t.lpm32.Lookup1(m.key1(t.Info.parts))
+		return t.lpm32.Lookup1(m.key1(t.Info.Parts))
 	case t.exact != nil && len(t.key) == 1:
-		return t.exact.Lookup1(m.key1(t.Info.parts))
+		return t.exact.Lookup1(m.key1(t.Info.Parts))
 	}
 	m.packKey(t)
 	if t.lpm != nil {
@@ -135,15 +138,15 @@ func (m *Machine) find(t *Table) (uint32, bool) {
 }
 
 // key1 packs a key of one limb.
-func (m *Machine) key1(parts []keyPart) uint64 {
+func (m *Machine) key1(parts []ops.KeyPart) uint64 {
 	f := m.f
 	var key uint64
 	for i := range parts {
 		p := &parts[i]
-		if p.valid != noValid && f[p.valid] == 0 {
+		if p.Valid != ops.NoValid && f[p.Valid] == 0 {
 			continue
 		}
-		key |= f[p.slot] & p.mask << p.shift
+		key |= f[p.Slot] & p.Mask << p.Shift
 	}
 	return key
 }
@@ -152,16 +155,16 @@ func (m *Machine) key1(parts []keyPart) uint64 {
 func (m *Machine) packKey(t *Table) {
 	f, key := m.f, t.key
 	clear(key)
-	for i := range t.Info.parts {
-		p := &t.Info.parts[i]
-		if p.valid != noValid && f[p.valid] == 0 {
+	for i := range t.Info.Parts {
+		p := &t.Info.Parts[i]
+		if p.Valid != ops.NoValid && f[p.Valid] == 0 {
 			continue
 		}
-		x := f[p.slot] & p.mask
-		if p.shift >= 0 {
-			key[p.limb] |= x << p.shift
+		x := f[p.Slot] & p.Mask
+		if p.Shift >= 0 {
+			key[p.Limb] |= x << p.Shift
 		} else {
-			key[p.limb] |= x >> -p.shift
+			key[p.Limb] |= x >> -p.Shift
 		}
 	}
 }
@@ -171,7 +174,7 @@ func (m *Machine) count(t *Table, h *Hot) {
 	h.LastHit = m.Now
 	if t.counts {
 		h.Counter.Packets++
-		h.Counter.Bytes += m.f[m.prog.sys+sysIngressLen]
+		h.Counter.Bytes += m.f[m.prog.Sys+ops.SysIngressLen]
 	}
 }
 
@@ -181,12 +184,12 @@ func (m *Machine) applyHeavy(t *Table, number uint32) int32 {
 	e := &t.entries[number]
 	x := e.Ext
 	m.count(t, x.Hot)
-	if s := t.Info.entrySlot; s >= 0 {
+	if s := t.Info.EntrySlot; s >= 0 {
 		m.f[s] = uint64(number) + 1
 	}
-	if t.Info.meterSlot >= 0 {
+	if t.Info.MeterSlot >= 0 {
 		info := m.state.Meters[t.Info.Meter].Info
-		m.f[t.Info.meterSlot] = x.Meter.Execute(m.units(info), m.f[m.prog.sys+sysIngressLen], Green, m.Now) & t.Info.meterMask
+		m.f[t.Info.MeterSlot] = x.Meter.Execute(m.units(info), m.f[m.prog.Sys+ops.SysIngressLen], Green, m.Now) & t.Info.MeterMask
 	}
 	action, args, pc := int(e.action), e.limbs[t.argsAt:], e.pc
 	member := x.Member
@@ -195,21 +198,21 @@ func (m *Machine) applyHeavy(t *Table, number uint32) int32 {
 		switch n := g.slots(); {
 		case n == 0:
 		case g.Random:
-			member = g.pick(m.state.rng.between(0, n-1))
+			member = g.pick(m.state.rng.Between(0, n-1))
 		default:
-			member = g.pick(m.hash(m.prog.Profiles[t.Info.Profile].selector) % n)
+			member = g.pick(m.hash(m.prog.Profiles[t.Info.Profile].Selector) % n)
 		}
 	}
 	switch {
 	case member != nil:
-		action, args, pc = member.Action, member.Args, t.Info.byAction[2*member.Action]
+		action, args, pc = member.Action, member.Args, t.Info.ByAction[2*member.Action]
 	case action < 0: // an empty group does nothing
-		pc, args = t.Info.pcs[len(t.Info.pcs)-1], nil
+		pc, args = t.Info.PCs[len(t.Info.PCs)-1], nil
 	}
 	if m.Trace != nil {
 		m.traceEntry(t, e, "hit", action, args)
 	}
-	copy(m.f[m.prog.params:], args)
+	copy(m.f[m.prog.Params:], args)
 	return pc
 }
 
@@ -246,17 +249,17 @@ func (m *Machine) traceEntry(t *Table, e *Entry, what string, action int, args [
 
 // hash computes a calculation.
 func (m *Machine) hash(n int) uint64 {
-	k := &m.prog.calcs[n]
-	if k.sums != nil && m.allValid(k.valid) {
+	k := &m.prog.Calcs[n]
+	if k.Sums != nil && m.allValid(k.Valid) {
 		return m.quickSum(k)
 	}
-	if k.words != nil && m.allValid(k.valid) {
+	if k.Words != nil && m.allValid(k.Valid) {
 		return m.quickCRC(k)
 	}
-	return k.algo.hash(m.input(k), &m.state.memos[n])
+	return k.Algo.Hash(m.input(k), &m.state.memos[n])
 }
 
-func (m *Machine) allValid(valid []slot) bool {
+func (m *Machine) allValid(valid []ops.Slot) bool {
 	for _, s := range valid {
 		if m.f[s] == 0 {
 			return false
@@ -265,60 +268,60 @@ func (m *Machine) allValid(valid []slot) bool {
 	return true
 }
 
-func (m *Machine) quickSum(k *calc) uint64 {
+func (m *Machine) quickSum(k *ops.Calc) uint64 {
 	f := m.f
 	var sum uint64
-	for i := range k.sums {
-		p := &k.sums[i]
-		x := f[p.slot] & p.mask
+	for i := range k.Sums {
+		p := &k.Sums[i]
+		x := f[p.Slot] & p.Mask
 		// 48 bits at most after this, so that thousands of fields cannot overflow.
-		sum += (x>>32 + x&0xffffffff) << p.shift
+		sum += (x>>32 + x&0xffffffff) << p.Shift
 	}
-	if k.payload {
-		sum += sum16(m.data[m.f[m.prog.sys+sysPayload]:])
+	if k.Payload {
+		sum += ops.Sum16(m.data[m.f[m.prog.Sys+ops.SysPayload]:])
 	}
-	return uint64(fold(sum))
+	return uint64(ops.Fold(sum))
 }
 
 // input concatenates the inputs of a calculation in scratch memory.
-func (m *Machine) input(k *calc) []byte {
+func (m *Machine) input(k *ops.Calc) []byte {
 	b := m.scratch[:0]
 	f := m.f
-	if k.aligned {
-		for i := range k.inputs {
-			in := &k.inputs[i]
-			if in.valid != noValid && f[in.valid] == 0 {
+	if k.Aligned {
+		for i := range k.Inputs {
+			in := &k.Inputs[i]
+			if in.Valid != ops.NoValid && f[in.Valid] == 0 {
 				continue
 			}
 			switch {
-			case in.header != nil || in.value != nil || in.limbs != 1:
+			case in.Header != nil || in.Value != nil || in.Limbs != 1:
 				b = m.appendInput(b, 8*len(b), in)
-			case in.width == 8:
-				b = append(b, byte(f[in.slot]))
-			case in.width == 16:
-				b = binary.BigEndian.AppendUint16(b, uint16(f[in.slot]))
-			case in.width == 32:
-				b = binary.BigEndian.AppendUint32(b, uint32(f[in.slot]))
+			case in.Width == 8:
+				b = append(b, byte(f[in.Slot]))
+			case in.Width == 16:
+				b = binary.BigEndian.AppendUint16(b, uint16(f[in.Slot]))
+			case in.Width == 32:
+				b = binary.BigEndian.AppendUint32(b, uint32(f[in.Slot]))
 			default:
-				for shift := in.width - 8; shift >= 0; shift -= 8 {
-					b = append(b, byte(f[in.slot]>>shift))
+				for shift := in.Width - 8; shift >= 0; shift -= 8 {
+					b = append(b, byte(f[in.Slot]>>shift))
 				}
 			}
 		}
 	} else {
 		at := 0
-		for i := range k.inputs {
-			in := &k.inputs[i]
-			if in.valid != noValid && f[in.valid] == 0 {
+		for i := range k.Inputs {
+			in := &k.Inputs[i]
+			if in.Valid != ops.NoValid && f[in.Valid] == 0 {
 				continue
 			}
 			b = m.appendInput(b, at, in)
 			at += m.inputBits(in)
 		}
 	}
-	if k.payload {
-		b = append(b, m.data[f[m.prog.sys+sysPayload]:]...)
-		if k.algo.sum {
+	if k.Payload {
+		b = append(b, m.data[f[m.prog.Sys+ops.SysPayload]:]...)
+		if k.Algo.Sum {
 			// Elided zeros add nothing to a sum.
 		} else {
 			for range m.frame.Elided {
@@ -330,41 +333,59 @@ func (m *Machine) input(k *calc) []byte {
 	return b
 }
 
-func (m *Machine) inputBits(in *calcInput) int {
+func (m *Machine) inputBits(in *ops.CalcInput) int {
 	switch {
-	case in.varbit:
-		return int(m.f[in.header.base+relVarLen])
-	case in.header != nil && in.header.typ.varbit >= 0:
-		return in.width + int(m.f[in.header.base+relVarLen])
+	case in.Varbit:
+		return int(m.f[in.Header.Base+ops.RelVarLen])
+	case in.Header != nil && in.Header.Type.Varbit >= 0:
+		return in.Width + int(m.f[in.Header.Base+ops.RelVarLen])
 	}
-	return in.width
+	return in.Width
 }
 
 // appendInput appends an input, starting at the given bit.
-func (m *Machine) appendInput(b []byte, at int, in *calcInput) []byte {
+func (m *Machine) appendInput(b []byte, at int, in *ops.CalcInput) []byte {
 	bits := m.inputBits(in)
 	for len(b) < (at+bits+7)/8 {
 		b = append(b, 0)
 	}
 	switch {
-	case in.varbit:
-		from := int(m.f[in.header.base+relVarOff])
+	case in.Varbit:
+		from := int(m.f[in.Header.Base+ops.RelVarOff])
 		for done := 0; done < bits; done += 8 {
-			putBits(b, at+done, 8, getBits(m.data, from+done, 8))
+			ops.PutBits(b, at+done, 8, ops.GetBits(m.data, from+done, 8))
 		}
-	case in.header != nil:
-		for i, x := range m.emit(nil, in.header) {
-			putBits(b, at+8*i, 8, uint64(x))
+	case in.Header != nil:
+		for i, x := range m.emit(nil, in.Header) {
+			ops.PutBits(b, at+8*i, 8, uint64(x))
 		}
 	default:
-		value := in.value
+		value := in.Value
 		if value == nil {
-			value = m.f[in.slot : int(in.slot)+int(in.limbs)]
+			value = m.f[in.Slot : int(in.Slot)+int(in.Limbs)]
 		}
 		for limb := len(value) - 1; limb >= 0; limb-- {
-			n := min(64, in.width-64*limb)
-			putBits(b, at+in.width-64*limb-n, n, value[limb])
+			n := min(64, in.Width-64*limb)
+			ops.PutBits(b, at+in.Width-64*limb-n, n, value[limb])
 		}
 	}
 	return b
+}
+
+// quickCRC computes a CRC directly from slots.
+func (m *Machine) quickCRC(k *ops.Calc) uint64 {
+	c := k.Algo.CRC
+	t := &c.Tables
+	x := c.Invert
+	for _, w := range k.Words {
+		v, n := m.f[w.Slot], w.Bytes
+		for ; n >= 4; n -= 4 {
+			x ^= bits.ReverseBytes32(uint32(v >> (8*n - 32)))
+			x = t[3][byte(x)] ^ t[2][byte(x>>8)] ^ t[1][byte(x>>16)] ^ t[0][x>>24]
+		}
+		for ; n > 0; n-- {
+			x = t[0][byte(x)^byte(v>>(8*n-8))] ^ x>>8
+		}
+	}
+	return uint64(x ^ c.Invert)
 }

@@ -2,7 +2,10 @@
 
 package interp
 
-import "github.com/pauseless/pauseless/internal/packet"
+import (
+	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
+)
 
 // For most packets of a v1model program, Go has nothing to do between parser and
 // ingress, nor between egress and deparser. Arrive and Depart are for these: code
@@ -20,16 +23,16 @@ type arrival struct{ length, port, time uint64 }
 func (m *Machine) Arrive(f *packet.Frame, length int, port, time uint64) bool {
 	if m.phases.arrive == 0 {
 		m.Start(f, length)
-		m.Set(m.arrives.length, uint64(length))
-		m.Set(m.arrives.port, port)
-		m.Set(m.arrives.time, time)
+		m.Set(m.arrives.Length, uint64(length))
+		m.Set(m.arrives.Port, port)
+		m.Set(m.arrives.Time, time)
 		m.Parse()
 		return false
 	}
 	m.frame, m.data, m.cur = f, f.Data, 0
-	m.Ask = Requests{ParserError: m.prog.errNone}
-	m.steps, m.parseEnd = 0, m.prog.parseEnd[in]
-	m.arrival, m.chain = arrival{uint64(length), port & m.arrives.port.Max, time & m.arrives.time.Max}, 1
+	m.Ask = Requests{ParserError: m.prog.ErrNone}
+	m.steps, m.parseEnd = 0, m.prog.ParseEnd[ops.In]
+	m.arrival, m.chain = arrival{uint64(length), port & m.arrives.Port.Max, time & m.arrives.Time.Max}, 1
 	if r := enter(m.phases.arrive, m); r >= 0 {
 		m.assist(r)
 	}
@@ -37,7 +40,7 @@ func (m *Machine) Arrive(f *packet.Frame, length int, port, time uint64) bool {
 		return true
 	}
 	m.chain = 0
-	*m.sys(sysPayload) = uint64(m.cur)
+	*m.sys(ops.SysPayload) = uint64(m.cur)
 	return false
 }
 
@@ -46,13 +49,13 @@ func (m *Machine) Arrive(f *packet.Frame, length int, port, time uint64) bool {
 // drops the packet, or updates checksums.
 func (m *Machine) Depart() bool {
 	m.chain = 1
-	m.run(&m.phases.pipeline[out])
+	m.run(&m.phases.pipeline[ops.Out])
 	if m.chain != 0 {
 		m.chain = 0
 		return false
 	}
-	if !m.place(out) {
-		m.writeHeaders(out)
+	if !m.place(ops.Out) {
+		m.writeHeaders(ops.Out)
 	}
 	m.truncated()
 	return true

@@ -95,7 +95,7 @@ func TestChainedPhases(t *testing.T) {
 			}
 		}
 	}
-	if programs["translated"].native != nil && (through < 200 || through > 1800 || done < 50 || done > through/2) {
+	if programs["translated"].code.Native != nil && (through < 200 || through > 1800 || done < 50 || done > through/2) {
 		t.Errorf("of 2000 packets, %d went through parser and ingress at once, and %d of those through egress and deparser", through, done)
 	}
 }

@@ -7,17 +7,9 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
-)
 
-// emitted is a header in a deparser's order.
-type emitted struct {
-	base, bytes int32 // bytes of the fixed-width fields
-	// always is nonzero if a valid header always has something to store. Otherwise
-	// the bits in stores of relDirty decide: all bits or none.
-	always, stores uint64
-	varbit         bool
-	h              *header
-}
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
+)
 
 // gap is how a packet's bytes move: stay bytes of headers remain where they are, new
 // headers follow, and the bytes behind from move by a distance.
@@ -34,24 +26,24 @@ func (m *Machine) deparse(gress int) {
 
 // writeHeaders is deparse without code.
 func (m *Machine) writeHeaders(gress int) {
-	list := m.prog.deparse[gress]
+	list := m.prog.Deparse[gress]
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	payload := int(m.f[m.prog.sys+sysPayload])
+	payload := int(m.f[m.prog.Sys+ops.SysPayload])
 	size, moved, change := uint64(0), uint64(0), uint64(0)
 	n := 0 // valid headers
 	for i := range list {
 		h := &list[i]
-		block := (*[3]uint64)(unsafe.Pointer(at64(f, slot(h.base))))
-		if block[relValid] == 0 {
+		block := (*[3]uint64)(unsafe.Pointer(at64(f, ops.Slot(h.Base))))
+		if block[ops.RelValid] == 0 {
 			continue
 		}
 		m.valid[n] = int32(i)
 		n++
-		moved |= block[relOffset] ^ (size + 1)
-		change |= h.always | block[relDirty]&h.stores
-		size += uint64(h.bytes)
-		if h.varbit {
-			size += *at64(f, slot(h.base)+relVarLen) / 8
+		moved |= block[ops.RelOffset] ^ (size + 1)
+		change |= h.Always | block[ops.RelDirty]&h.Stores
+		size += uint64(h.Bytes)
+		if h.Varbit {
+			size += *at64(f, ops.Slot(h.Base)+ops.RelVarLen) / 8
 		}
 	}
 	if moved == 0 && size == uint64(payload) {
@@ -59,8 +51,8 @@ func (m *Machine) writeHeaders(gress int) {
 			return
 		}
 		for i := range list {
-			if h := &list[i]; h.stores != 0 && m.f[h.base+relValid] != 0 {
-				m.writeStores(h.h, m.data[m.f[h.base+relOffset]-1:])
+			if h := &list[i]; h.Stores != 0 && m.f[h.Base+ops.RelValid] != 0 {
+				m.writeStores(h.Header, m.data[m.f[h.Base+ops.RelOffset]-1:])
 			}
 		}
 		return
@@ -73,19 +65,19 @@ func (m *Machine) writeHeaders(gress int) {
 // shift does the work of rewrite if headers were inserted or removed at one
 // offset: the headers before it stay, and those after it move with the payload.
 // It reports whether this is the case. valid are the numbers of the valid headers.
-func (m *Machine) shift(list []emitted, valid []int32, payload int) bool {
+func (m *Machine) shift(list []ops.Emitted, valid []int32, payload int) bool {
 	f := m.f
 	stay, fresh, from, to := 0, 0, -1, 0 // bytes that stay and that are new; range that moves
 	for _, i := range valid {
 		h := &list[i]
-		n, at := int(h.bytes), int(f[h.base+relOffset])-1
-		if h.varbit {
-			n += int(f[h.base+relVarLen] / 8)
+		n, at := int(h.Bytes), int(f[h.Base+ops.RelOffset])-1
+		if h.Varbit {
+			n += int(f[h.Base+ops.RelVarLen] / 8)
 		}
 		switch {
 		case from < 0 && fresh == 0 && at == stay:
 			stay += n
-		case from < 0 && at < 0 && h.h.typ.words != nil:
+		case from < 0 && at < 0 && h.Header.Type.Words != nil:
 			fresh += n
 		case from < 0 && at >= stay:
 			from, to = at, at+n
@@ -106,15 +98,15 @@ func (m *Machine) shift(list []emitted, valid []int32, payload int) bool {
 	b := m.data
 	for _, i := range valid {
 		h := &list[i]
-		switch at := int(f[h.base+relOffset]) - 1; {
+		switch at := int(f[h.Base+ops.RelOffset]) - 1; {
 		case at < 0:
-			m.build(h.h, b[stay:stay+int(h.bytes)])
-			stay += int(h.bytes)
-		case h.stores == 0:
+			m.build(h.Header, b[stay:stay+int(h.Bytes)])
+			stay += int(h.Bytes)
+		case h.Stores == 0:
 		case at < from:
-			m.writeStores(h.h, b[at:])
+			m.writeStores(h.Header, b[at:])
 		default:
-			m.writeStores(h.h, b[at+by:])
+			m.writeStores(h.Header, b[at+by:])
 		}
 	}
 	return true
@@ -132,11 +124,11 @@ func (m *Machine) move(from, by int) {
 }
 
 // rewrite writes headers of size bytes in place of the parsed payload bytes.
-func (m *Machine) rewrite(list []emitted, size, payload int) {
+func (m *Machine) rewrite(list []ops.Emitted, size, payload int) {
 	f := m.f
 	out := m.scratch[:0]
 	for i := range list {
-		if h := list[i].h; f[h.base+relValid] != 0 {
+		if h := list[i].Header; f[h.Base+ops.RelValid] != 0 {
 			out = m.emit(out, h)
 		}
 	}
@@ -155,70 +147,70 @@ func (m *Machine) rewrite(list []emitted, size, payload int) {
 }
 
 // emit appends the bytes of a header.
-func (m *Machine) emit(out []byte, h *header) []byte {
+func (m *Machine) emit(out []byte, h *ops.Header) []byte {
 	at, varBits := len(out), 0
-	n := h.typ.bits / 8
-	if h.typ.varbit >= 0 {
-		varBits = int(m.f[h.base+relVarLen])
+	n := h.Type.Bits / 8
+	if h.Type.Varbit >= 0 {
+		varBits = int(m.f[h.Base+ops.RelVarLen])
 		n += varBits / 8
 	}
-	if off := m.f[h.base+relOffset]; off != 0 {
+	if off := m.f[h.Base+ops.RelOffset]; off != 0 {
 		out = append(out, m.data[off-1:int(off)-1+n]...)
 		m.writeStores(h, out[at:])
 		return out
 	}
 	out = slices.Grow(out, n)[:at+n]
 	b := out[at:]
-	if h.typ.words != nil {
+	if h.Type.Words != nil {
 		m.build(h, b)
 		return out
 	}
 	clear(b)
 	if varBits > 0 {
-		from, to := int(m.f[h.base+relVarOff]), h.typ.fields[h.typ.varbit].bit
+		from, to := int(m.f[h.Base+ops.RelVarOff]), h.Type.Fields[h.Type.Varbit].Bit
 		for done := 0; done < varBits; done += 8 {
-			putBits(b, to+done, 8, getBits(m.data, from+done, 8))
+			ops.PutBits(b, to+done, 8, ops.GetBits(m.data, from+done, 8))
 		}
 	}
-	m.write(h.typ.all, h, b)
+	m.write(h.Type.All, h, b)
 	return out
 }
 
 // build makes the bytes of a header that was not extracted, of a type with
 // words.
-func (m *Machine) build(h *header, b []byte) {
+func (m *Machine) build(h *ops.Header, b []byte) {
 	f := unsafe.Pointer(unsafe.SliceData(m.f))
-	for i := range h.typ.words {
-		w := &h.typ.words[i]
+	for i := range h.Type.Words {
+		w := &h.Type.Words[i]
 		x := uint64(0)
-		for j := range w.parts {
-			p := &w.parts[j]
-			x |= *at64(f, slot(h.base)+slot(p.rel)) >> (p.right & 63) & p.mask << (p.left & 63)
+		for j := range w.Parts {
+			p := &w.Parts[j]
+			x |= *at64(f, ops.Slot(h.Base)+ops.Slot(p.Rel)) >> (p.Right & 63) & p.Mask << (p.Left & 63)
 		}
-		binary.BigEndian.PutUint64(b[w.at:], x)
+		binary.BigEndian.PutUint64(b[w.At:], x)
 	}
 }
 
 // writeStores stores changed fields of a header over its extracted bytes.
-func (m *Machine) writeStores(h *header, b []byte) {
-	if !h.simple {
-		m.write(h.typ.stores, h, b)
+func (m *Machine) writeStores(h *ops.Header, b []byte) {
+	if !h.Simple {
+		m.write(h.Type.Stores, h, b)
 		return
 	}
-	for dirty := m.f[h.base+relDirty]; dirty != 0; dirty &= dirty - 1 {
-		mv := &h.typ.stores[bits.TrailingZeros64(dirty)]
-		mv.store(b, m.f[h.base+int(mv.rel)], 0)
+	for dirty := m.f[h.Base+ops.RelDirty]; dirty != 0; dirty &= dirty - 1 {
+		mv := &h.Type.Stores[bits.TrailingZeros64(dirty)]
+		mv.Store(b, m.f[h.Base+int(mv.Rel)], 0)
 	}
 }
 
 // write stores fields of a header into its bytes.
-func (m *Machine) write(moves []move, h *header, b []byte) {
+func (m *Machine) write(moves []ops.Move, h *ops.Header, b []byte) {
 	varBits := 0
-	if h.typ.varbit >= 0 {
-		varBits = int(m.f[h.base+relVarLen])
+	if h.Type.Varbit >= 0 {
+		varBits = int(m.f[h.Base+ops.RelVarLen])
 	}
 	for i := range moves {
 		mv := &moves[i]
-		mv.store(b, m.f[h.base+int(mv.rel)], varBits)
+		mv.Store(b, m.f[h.Base+int(mv.Rel)], varBits)
 	}
 }

@@ -2,25 +2,29 @@
 
 package interp
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
+)
 
 // assist executes instruction r, at which the code returned, and continues behind
-// it until the next iEnd.
+// it until the next End.
 func (m *Machine) assist(r int32) {
-	n := m.prog.native
+	n := m.prog.Native
 	for r >= 0 {
-		in := &m.prog.code[r&^leave]
+		in := &m.prog.Code[r&^ops.Leave]
 		var pc int32
-		if in.op == iApply {
-			pc = m.applyTable(&m.tables[in.imm])
+		if in.Op == ops.Apply {
+			pc = m.applyTable(&m.tables[in.Imm])
 		} else {
-			pc = int32(m.step(in, int(r&^leave)+1))
+			pc = int32(m.step(in, int(r&^ops.Leave)+1))
 		}
 		if pc < 0 {
 			return
 		}
-		at := n.address[pc]
-		if at == 0 || in.op != iApply && r&leave != 0 {
+		at := n.Address[pc]
+		if at == 0 || in.Op != ops.Apply && r&ops.Leave != 0 {
 			m.interpret(pc)
 			return
 		}
@@ -31,39 +35,39 @@ func (m *Machine) assist(r int32) {
 // saveNative and restoreNative do the work of Save and restore if there is code
 // for it.
 func (m *Machine) saveNative(to unsafe.Pointer) bool {
-	n := m.prog.native
-	if n == nil || n.save < 0 {
+	n := m.prog.Native
+	if n == nil || n.Save < 0 {
 		return false
 	}
-	enterWith(&n.code[n.save], m, to)
+	enterWith(&n.Code[n.Save], m, to)
 	return true
 }
 
 func (m *Machine) restoreNative(from unsafe.Pointer) bool {
-	n := m.prog.native
-	if n == nil || n.restore < 0 {
+	n := m.prog.Native
+	if n == nil || n.Restore < 0 {
 		return false
 	}
-	enterWith(&n.code[n.restore], m, from)
+	enterWith(&n.Code[n.Restore], m, from)
 	return true
 }
 
 // deparseNative does the work of deparse if there is code for it.
 func (m *Machine) deparseNative(gress int) bool {
 	d := &m.phases.deparse[gress]
-	if d.find == 0 {
+	if d.Find == 0 {
 		return false
 	}
-	enter(d.find, m)
+	enter(d.Find, m)
 	return m.place(gress)
 }
 
 // place does what is left to do after the code at find. It returns false if all
 // headers have to be written again.
 func (m *Machine) place(gress int) bool {
-	if m.found == toMove {
+	if m.found == ops.ToMove {
 		m.move(m.gap.from, m.gap.by)
-		enter(m.phases.deparse[gress].place, m)
+		enter(m.phases.deparse[gress].Place, m)
 	}
-	return m.found != toRewrite
+	return m.found != ops.ToRewrite
 }

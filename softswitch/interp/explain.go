@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // HeaderValue is a valid header of a packet and the values of its fields.
@@ -36,18 +37,18 @@ func (h *HeaderValue) String() string {
 // Headers returns the valid headers of the packet, those that the deparser emits in its
 // order first. The program must have been compiled for tracing.
 func (m *Machine) Headers() (list []HeaderValue) {
-	add := func(h *header, emitted bool) {
-		if m.f[h.base+relValid] != 0 {
-			list = append(list, HeaderValue{h.name, m.fieldsOf(h, h.base), emitted})
+	add := func(h *ops.Header, emitted bool) {
+		if m.f[h.Base+ops.RelValid] != 0 {
+			list = append(list, HeaderValue{h.Name, m.fieldsOf(h, h.Base), emitted})
 		}
 	}
-	seen := make(map[*header]bool)
-	for i := range m.prog.deparse[out] {
-		h := m.prog.deparse[out][i].h
+	seen := make(map[*ops.Header]bool)
+	for i := range m.prog.Deparse[ops.Out] {
+		h := m.prog.Deparse[ops.Out][i].Header
 		seen[h] = true
 		add(h, true)
 	}
-	for _, h := range m.prog.all {
+	for _, h := range m.prog.All {
 		if !seen[h] {
 			add(h, false)
 		}
@@ -57,32 +58,32 @@ func (m *Machine) Headers() (list []HeaderValue) {
 
 // fieldsOf returns the fields of a header with a block: those that the program uses have
 // slots, the others are in the packet.
-func (m *Machine) fieldsOf(h *header, base int) (list []FieldValue) {
-	offset := int(m.f[base+relOffset])
-	for i := range h.typ.fields {
-		f := &h.typ.fields[i]
-		if f.width == 0 {
-			list = append(list, FieldValue{f.name, fmt.Sprintf("%d bits", m.f[base+relVarLen])})
+func (m *Machine) fieldsOf(h *ops.Header, base int) (list []FieldValue) {
+	offset := int(m.f[base+ops.RelOffset])
+	for i := range h.Type.Fields {
+		f := &h.Type.Fields[i]
+		if f.Width == 0 {
+			list = append(list, FieldValue{f.Name, fmt.Sprintf("%d bits", m.f[base+ops.RelVarLen])})
 			continue
 		}
-		limbs := make([]uint64, limbsOf(f.width))
+		limbs := make([]uint64, ops.LimbsOf(f.Width))
 		switch {
-		case f.rel >= 0:
-			copy(limbs, m.f[base+f.rel:base+f.rel+len(limbs)])
-			bitvec.Mask(limbs, f.width)
+		case f.Rel >= 0:
+			copy(limbs, m.f[base+f.Rel:base+f.Rel+len(limbs)])
+			bitvec.Mask(limbs, f.Width)
 		case offset > 0:
-			at := 8*(offset-1) + f.bit
-			if f.afterVar {
-				at += int(m.f[base+relVarLen])
+			at := 8*(offset-1) + f.Bit
+			if f.AfterVar {
+				at += int(m.f[base+ops.RelVarLen])
 			}
 			for limb := range limbs {
-				n := min(64, f.width-64*limb)
-				if from := at + f.width - 64*limb - n; (from+n+7)/8 <= len(m.data) {
-					limbs[limb] = getBits(m.data, from, n)
+				n := min(64, f.Width-64*limb)
+				if from := at + f.Width - 64*limb - n; (from+n+7)/8 <= len(m.data) {
+					limbs[limb] = ops.GetBits(m.data, from, n)
 				}
 			}
 		}
-		list = append(list, FieldValue{f.name, valueText(f.name, f.width, limbs)})
+		list = append(list, FieldValue{f.Name, valueText(f.Name, f.Width, limbs)})
 	}
 	return list
 }
@@ -111,14 +112,14 @@ func valueText(name string, width int, limbs []uint64) string {
 // keyValues returns the values of a table's key for the packet.
 func (m *Machine) keyValues(t *Table) [][]uint64 {
 	if len(t.key) == 1 {
-		t.key[0] = m.key1(t.Info.parts)
+		t.key[0] = m.key1(t.Info.Parts)
 	} else {
 		m.packKey(t)
 	}
 	var list [][]uint64
 	for _, k := range t.Info.Key {
-		limbs := make([]uint64, limbsOf(k.Width))
-		copy(limbs, extractField(t.key, k))
+		limbs := make([]uint64, ops.LimbsOf(k.Width))
+		copy(limbs, ops.ExtractField(t.key, k))
 		list = append(list, limbs)
 	}
 	return list
@@ -160,12 +161,12 @@ func (m *Machine) traceNearest(t *Table) {
 		return true
 	})
 	for i, k := range t.Info.Key {
-		if bitvec.IsZero(key[i]) && m.prog.unwritten[k.Name] {
+		if bitvec.IsZero(key[i]) && m.prog.Unwritten[k.Name] {
 			m.Trace(fmt.Sprintf("    %s is 0: nothing in the program sets it", k.Name))
 		}
 	}
-	for i := range t.Info.parts {
-		if p := &t.Info.parts[i]; p.valid != noValid && m.f[p.valid] == 0 {
+	for i := range t.Info.Parts {
+		if p := &t.Info.Parts[i]; p.Valid != ops.NoValid && m.f[p.Valid] == 0 {
 			m.Trace("    a header of the key is not valid, and its fields count as 0: the parser has not extracted it, or it was removed")
 			break
 		}
@@ -217,14 +218,14 @@ func distance(value []uint64, f *FieldMatch, k *KeyInfo) (far int, want string, 
 
 // conditionText returns an entry's condition on a field as text.
 func conditionText(f *FieldMatch, k *KeyInfo) string {
-	n := limbsOf(k.Width)
+	n := ops.LimbsOf(k.Width)
 	value := valueText(k.Name, k.Width, padded(f.Value, n))
 	switch k.Kind {
 	case "lpm":
 		return fmt.Sprintf("%s/%d", value, f.Prefix)
 	case "ternary":
 		mask := padded(f.Mask, n)
-		switch full := k.Width - bitCount(mask); {
+		switch full := k.Width - ops.BitCount(mask); {
 		case full == k.Width:
 			return "any " + k.Name
 		case full > 0:
@@ -249,7 +250,7 @@ func (m *Machine) actionText(action int, args []uint64) string {
 	}
 	a := &m.prog.Actions[action]
 	var list []string
-	for i, v := range m.prog.UnpackArgs(action, args) {
+	for i, v := range m.state.Program.UnpackArgs(action, args) {
 		list = append(list, a.Params[i].Name+"="+valueText(a.Params[i].Name, a.Params[i].Width, v))
 	}
 	return a.Name + "(" + strings.Join(list, ", ") + ")"

@@ -129,7 +129,7 @@ func (m *maker) data(depth int) term {
 			case "usat_cast":
 				lo, hi = bigZero, new(big.Int).Sub(pow2(w), bigOne)
 			}
-			return minBig(maxBig(v, lo), hi)
+			return clamp(v, lo, hi)
 		}, fmt.Sprintf("%s(%s, %d)", op, l.text, w)}
 	case "?":
 		c, l, r := m.boolean(depth-1), m.data(depth-1), m.data(depth-1)
@@ -260,7 +260,7 @@ func TestExpressionsComputeAsIntegersDo(t *testing.T) {
 				lo, hi = new(big.Int).Neg(pow2(dst.Width-1)), new(big.Int).Sub(pow2(dst.Width-1), bigOne)
 			}
 			if dst.Saturating {
-				want = minBig(maxBig(want, lo), hi)
+				want = clamp(want, lo, hi)
 			} else {
 				want = new(big.Int).And(want, new(big.Int).Sub(pow2(dst.Width), bigOne))
 				if dst.Signed && want.Bit(dst.Width-1) == 1 {
@@ -282,4 +282,22 @@ func TestExpressionsComputeAsIntegersDo(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	bigZero = big.NewInt(0)
+	bigOne  = big.NewInt(1)
+)
+
+func pow2(n int) *big.Int { return new(big.Int).Lsh(bigOne, uint(n)) }
+
+// clamp returns the number of lo…hi that is closest to v.
+func clamp(v, lo, hi *big.Int) *big.Int {
+	switch {
+	case v.Cmp(lo) < 0:
+		return lo
+	case v.Cmp(hi) > 0:
+		return hi
+	}
+	return v
 }

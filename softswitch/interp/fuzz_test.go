@@ -9,6 +9,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // FuzzProgram loads any file. If it is a program, it runs packets. Neither may
@@ -68,13 +69,13 @@ func runFuzzed(prog *Program, data []byte, how way) string {
 	m.DropPort = 1
 	parserError, _ := prog.Field("standard_metadata.parser_error")
 	checksumError, _ := prog.Field("standard_metadata.checksum_error")
-	for i := range prog.guesses {
-		prog.guesses[i].key(data)
+	for i := range prog.code.Guesses {
+		prog.code.Guesses[i].Key(data)
 	}
 	for _, elided := range []int{0, 100} {
 		frame := &packet.Frame{Data: append([]byte(nil), data...), Elided: int32(elided)}
 		const port, time = 3, 1 << 20
-		if how == chained && prog.arch != &tna {
+		if how == chained && prog.code.Arch != &ops.TNA {
 			if !m.Arrive(frame, frame.Len(), port, time) {
 				m.Set(parserError, uint64(m.Ask.ParserError))
 				m.Set(checksumError, bit(m.Ask.ChecksumError))
@@ -82,16 +83,16 @@ func runFuzzed(prog *Program, data []byte, how way) string {
 			}
 		} else {
 			m.Start(frame, frame.Len())
-			m.Set(m.arrives.length, uint64(frame.Len()))
-			m.Set(m.arrives.port, port)
-			m.Set(m.arrives.time, time)
+			m.Set(m.arrives.Length, uint64(frame.Len()))
+			m.Set(m.arrives.Port, port)
+			m.Set(m.arrives.Time, time)
 			m.Parse()
 			m.Set(parserError, uint64(m.Ask.ParserError))
 			m.Set(checksumError, bit(m.Ask.ChecksumError))
 			m.Ingress()
 		}
 		fmt.Fprintf(&seen, "%+v, %d bytes\n", m.Ask, m.Length())
-		if prog.arch == &tna {
+		if prog.code.Arch == &ops.TNA {
 			m.DeparseIn()
 			m.EmitIn()
 			m.Start(frame, frame.Len())
@@ -126,7 +127,7 @@ func runFuzzed(prog *Program, data []byte, how way) string {
 			}
 			if !finished {
 				m.Finish()
-			} else if m.Get(m.arrives.egressSpec) == m.DropPort || m.Ask.Any {
+			} else if m.Get(m.arrives.EgressSpec) == m.DropPort || m.Ask.Any {
 				seen.WriteString("Depart has finished a packet that egress drops, or that Go has requests of\n")
 			}
 		}
@@ -143,7 +144,7 @@ func runFuzzed(prog *Program, data []byte, how way) string {
 func cells(p *Program) int {
 	n := 0
 	for _, r := range p.Registers {
-		n += r.Size * limbsOf(r.Width)
+		n += r.Size * ops.LimbsOf(r.Width)
 	}
 	for _, k := range p.Counters {
 		n += 2 * k.Size

@@ -60,7 +60,7 @@ func TestSelectionByBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(fast.byteMatches) > 0 {
+		if len(fast.code.ByteMatches) > 0 {
 			byBytes++
 		}
 		size := 0

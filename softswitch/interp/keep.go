@@ -2,7 +2,11 @@
 
 package interp
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
+)
 
 // Saved is the part of a packet's state that is kept while it is queued. A
 // loaded network has many queued packets, so a slot takes four bytes if its
@@ -12,17 +16,17 @@ type Saved []uint64
 // Save copies the packet's state for egress into s, which it may grow.
 func (m *Machine) Save(s Saved) Saved {
 	p := m.prog
-	if cap(s) < p.keptWords {
-		s = make(Saved, p.keptWords)
+	if cap(s) < p.KeptWords {
+		s = make(Saved, p.KeptWords)
 	}
-	s = s[:p.keptWords]
+	s = s[:p.KeptWords]
 	f, to := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s))
 	if m.saveNative(to) {
 		return s
 	}
-	n := saveSet(&p.kept, f, to, 0)
-	for i := range p.keptOf {
-		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
+	n := saveSet(&p.Kept, f, to, 0)
+	for i := range p.KeptOf {
+		if k := &p.KeptOf[i]; *at64(f, k.Valid) != 0 {
 			n = saveSet(k, f, to, n)
 		}
 	}
@@ -32,13 +36,13 @@ func (m *Machine) Save(s Saved) Saved {
 // restore is the inverse of Save.
 func (m *Machine) restore(s Saved) {
 	p := m.prog
-	f, from := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s[:p.keptWords]))
+	f, from := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s[:p.KeptWords]))
 	if m.restoreNative(from) {
 		return
 	}
-	n := restoreSet(&p.kept, f, from, 0)
-	for i := range p.keptOf {
-		if k := &p.keptOf[i]; *at64(f, k.valid) != 0 {
+	n := restoreSet(&p.Kept, f, from, 0)
+	for i := range p.KeptOf {
+		if k := &p.KeptOf[i]; *at64(f, k.Valid) != 0 {
 			n = restoreSet(k, f, from, n)
 		}
 	}
@@ -46,12 +50,12 @@ func (m *Machine) restore(s Saved) {
 
 // saveSet copies slots of f to offset n of to, and returns the end offset. With no
 // slots, it forms no pointer into to.
-func saveSet(k *keptSet, f, to unsafe.Pointer, n uintptr) uintptr {
-	for _, s := range k.whole {
+func saveSet(k *ops.KeptSet, f, to unsafe.Pointer, n uintptr) uintptr {
+	for _, s := range k.Whole {
 		*(*uint64)(unsafe.Add(to, n)) = *at64(f, s)
 		n += 8
 	}
-	for _, s := range k.half {
+	for _, s := range k.Half {
 		*(*uint32)(unsafe.Add(to, n)) = uint32(*at64(f, s))
 		n += 4
 	}
@@ -59,15 +63,15 @@ func saveSet(k *keptSet, f, to unsafe.Pointer, n uintptr) uintptr {
 }
 
 // restoreSet is the inverse of saveSet. It also sets slots to zero.
-func restoreSet(k *keptSet, f, from unsafe.Pointer, n uintptr) uintptr {
-	for _, s := range k.zero {
+func restoreSet(k *ops.KeptSet, f, from unsafe.Pointer, n uintptr) uintptr {
+	for _, s := range k.Zero {
 		*at64(f, s) = 0
 	}
-	for _, s := range k.whole {
+	for _, s := range k.Whole {
 		*at64(f, s) = *(*uint64)(unsafe.Add(from, n))
 		n += 8
 	}
-	for _, s := range k.half {
+	for _, s := range k.Half {
 		*at64(f, s) = uint64(*(*uint32)(unsafe.Add(from, n)))
 		n += 4
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // Machine executes a program on one packet at a time.
@@ -17,7 +18,7 @@ import (
 // Save with the frame and later calls Resume. Egress and Finish leave the
 // packet's new bytes in the frame.
 type Machine struct {
-	prog   *Program
+	prog   *ops.Program
 	state  *State
 	f      []uint64
 	cells  []uint64 // state.cells
@@ -50,9 +51,9 @@ type Machine struct {
 	// Arrive, from which arrival is.
 	chain   int
 	arrival arrival
-	arrives arrivalFields
-	// found says what is left to do after the code of a deparser: 0 (nothing), toMove or
-	// toRewrite. See deparser.
+	arrives ops.ArrivalFields
+	// found says what is left to do after the code of a deparser: 0 (nothing), ToMove or
+	// ToRewrite. See deparser.
 	found int
 }
 
@@ -75,15 +76,15 @@ type Requests struct {
 
 // NewMachine returns a machine that executes a program with its state.
 func NewMachine(s *State) *Machine {
-	p := s.Program
-	m := &Machine{prog: p, state: s, cells: s.cells, tables: s.tables, phases: newPhases(p), f: make([]uint64, p.slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.arrivalFields(),
-		valid: make([]int32, max(len(p.deparse[in]), len(p.deparse[out])))}
-	copy(m.f[p.constBase:], p.consts)
-	if at, ok := p.Field(p.arch.egressSpec); ok {
-		m.egressSpec = at.slot
+	p := s.Program.code
+	m := &Machine{prog: p, state: s, cells: s.cells, tables: s.tables, phases: newPhases(p), f: make([]uint64, p.Slots+1), egressSpec: -1, mcastGroup: -1, arrives: p.ArrivalFields(),
+		valid: make([]int32, max(len(p.Deparse[ops.In]), len(p.Deparse[ops.Out])))}
+	copy(m.f[p.ConstBase:], p.Consts)
+	if at, ok := p.Field(p.Arch.EgressSpec); ok {
+		m.egressSpec = at.Slot
 	}
-	if at, ok := p.Field(p.arch.multicastGroup); ok {
-		m.mcastGroup = at.slot
+	if at, ok := p.Field(p.Arch.MulticastGroup); ok {
+		m.mcastGroup = at.Slot
 	}
 	return m
 }
@@ -94,7 +95,7 @@ func (m *Machine) State() *State { return m.state }
 // at returns a field's slot, without a bounds check: a Field has a slot of its
 // program, and architectures access several for each packet.
 func (m *Machine) at(f Field) *uint64 {
-	return at64(unsafe.Pointer(unsafe.SliceData(m.f)), slot(f.slot))
+	return at64(unsafe.Pointer(unsafe.SliceData(m.f)), ops.Slot(f.Slot))
 }
 
 // Get returns the value of a field of the machine's program.
@@ -105,7 +106,7 @@ func (m *Machine) Set(f Field, v uint64) { *m.at(f) = v & f.Max }
 
 // sys returns one of the slots that every program has.
 func (m *Machine) sys(s int) *uint64 {
-	return at64(unsafe.Pointer(unsafe.SliceData(m.f)), slot(m.prog.sys+s))
+	return at64(unsafe.Pointer(unsafe.SliceData(m.f)), ops.Slot(m.prog.Sys+s))
 }
 
 // Start begins a packet: metadata is zero, no header is valid.
@@ -114,38 +115,38 @@ func (m *Machine) Start(f *packet.Frame, length int) {
 		enter(clear, m)
 	} else {
 		slots := unsafe.Pointer(unsafe.SliceData(m.f))
-		for _, s := range m.prog.fresh {
-			*cleared(unsafe.Pointer(at64(slots, s))) = [clearedSlots]uint64{}
+		for _, s := range m.prog.Fresh {
+			*ops.Cleared(unsafe.Pointer(at64(slots, s))) = [ops.ClearedSlots]uint64{}
 		}
 	}
 	m.frame, m.data, m.cur = f, f.Data, 0
 	m.Ask = Requests{}
-	*m.sys(sysLength), *m.sys(sysIngressLen) = uint64(length), uint64(length)
+	*m.sys(ops.SysLength), *m.sys(ops.SysIngressLen) = uint64(length), uint64(length)
 }
 
 // Parse runs the parser, in TNA that of ingress, and verifies checksums.
-func (m *Machine) Parse() { m.parse(in) }
+func (m *Machine) Parse() { m.parse(ops.In) }
 
 // ParseOut runs the parser of egress, if the architecture has one.
-func (m *Machine) ParseOut() { m.parse(out) }
+func (m *Machine) ParseOut() { m.parse(ops.Out) }
 
 func (m *Machine) parse(gress int) {
 	m.steps = 0
-	m.Ask.ParserError = m.prog.errNone
-	m.parseEnd = m.prog.parseEnd[gress]
+	m.Ask.ParserError = m.prog.ErrNone
+	m.parseEnd = m.prog.ParseEnd[gress]
 	m.run(&m.phases.parse[gress])
-	*m.sys(sysPayload) = uint64(m.cur)
+	*m.sys(ops.SysPayload) = uint64(m.cur)
 }
 
 // Ingress runs the ingress pipeline.
-func (m *Machine) Ingress() { m.run(&m.phases.pipeline[in]) }
+func (m *Machine) Ingress() { m.run(&m.phases.pipeline[ops.In]) }
 
 // Egress runs the egress pipeline.
-func (m *Machine) Egress() { m.run(&m.phases.pipeline[out]) }
+func (m *Machine) Egress() { m.run(&m.phases.pipeline[ops.Out]) }
 
 // Length returns simple_switch's packet length: the length on arrival plus
 // added minus removed headers, in bytes.
-func (m *Machine) Length() int { return int(*m.sys(sysLength)) }
+func (m *Machine) Length() int { return int(*m.sys(ops.SysLength)) }
 
 // Resume continues a saved packet in egress.
 func (m *Machine) Resume(frame *packet.Frame, s Saved) {
@@ -162,19 +163,19 @@ func (m *Machine) Continue() {
 
 // SaveAll copies the complete state of a packet, for a pause during processing.
 func (m *Machine) SaveAll(s Saved) Saved {
-	return append(append(s[:0], m.f[:m.prog.fieldsEnd]...), uint64(m.cur))
+	return append(append(s[:0], m.f[:m.prog.FieldsEnd]...), uint64(m.cur))
 }
 
 // ResumeAll continues after SaveAll. The caller restores the Requests.
 func (m *Machine) ResumeAll(f *packet.Frame, s Saved) {
-	copy(m.f, s[:m.prog.fieldsEnd])
-	m.cur = int(s[m.prog.fieldsEnd])
+	copy(m.f, s[:m.prog.FieldsEnd])
+	m.cur = int(s[m.prog.FieldsEnd])
 	m.frame, m.data = f, f.Data
 }
 
 // Truncate limits the length of the departing packet to n bytes.
 func (m *Machine) Truncate(n int) {
-	if t := &m.f[m.prog.sys+sysTruncate]; *t == 0 || uint64(n)+1 < *t {
+	if t := &m.f[m.prog.Sys+ops.SysTruncate]; *t == 0 || uint64(n)+1 < *t {
 		*t = uint64(n) + 1
 	}
 }
@@ -183,17 +184,17 @@ func (m *Machine) Truncate(n int) {
 // egress.
 func (m *Machine) ResetMetadata() {
 	p := m.prog
-	clear(m.f[:p.sys])
-	clear(m.f[p.sys+sysSlots : p.metadataEnd])
-	m.f[p.sys+sysTruncate] = 0
+	clear(m.f[:p.Sys])
+	clear(m.f[p.Sys+ops.SysSlots : p.MetadataEnd])
+	m.f[p.Sys+ops.SysTruncate] = 0
 }
 
 // List copies the fields of a field list into buf.
 func (m *Machine) List(id int, buf []uint64) []uint64 {
 	buf = buf[:0]
-	if l := m.prog.fieldLists[id]; l != nil {
-		for _, f := range l.fields {
-			buf = append(buf, m.f[f.slot:f.slot+f.limbs]...)
+	if l := m.prog.FieldLists[id]; l != nil {
+		for _, f := range l.Fields {
+			buf = append(buf, m.f[f.Slot:f.Slot+f.Limbs]...)
 		}
 	}
 	return buf
@@ -201,12 +202,12 @@ func (m *Machine) List(id int, buf []uint64) []uint64 {
 
 // SetList sets the fields of a field list to the values from List.
 func (m *Machine) SetList(id int, buf []uint64) {
-	if l := m.prog.fieldLists[id]; l != nil {
-		for _, f := range l.fields {
-			if f.slot < m.prog.fieldsEnd { // not a constant
-				copy(m.f[f.slot:f.slot+f.limbs], buf)
+	if l := m.prog.FieldLists[id]; l != nil {
+		for _, f := range l.Fields {
+			if f.Slot < m.prog.FieldsEnd { // not a constant
+				copy(m.f[f.Slot:f.Slot+f.Limbs], buf)
 			}
-			buf = buf[f.limbs:]
+			buf = buf[f.Limbs:]
 		}
 	}
 }
@@ -216,9 +217,9 @@ func (m *Machine) SetList(id int, buf []uint64) {
 func (m *Machine) Digest(id int) (number int, values [][]uint64, ok bool) {
 	for i := range m.prog.Digests {
 		if d := &m.prog.Digests[i]; d.ID == id {
-			for _, f := range d.list.fields {
-				v := append([]uint64(nil), m.f[f.slot:f.slot+f.limbs]...)
-				bitvec.Mask(v, f.width)
+			for _, f := range d.List.Fields {
+				v := append([]uint64(nil), m.f[f.Slot:f.Slot+f.Limbs]...)
+				bitvec.Mask(v, f.Width)
 				values = append(values, v)
 			}
 			return i, values, true
@@ -245,70 +246,70 @@ func (m *Machine) materialise(n int) bool {
 
 // Finish updates checksums and writes the packet's new bytes into the frame.
 func (m *Machine) Finish() {
-	if s := m.prog.finishes; s == noValid || *at64(unsafe.Pointer(unsafe.SliceData(m.f)), s) != 0 {
-		m.run(&m.phases.finish[out])
+	if s := m.prog.Finishes; s == ops.NoValid || *at64(unsafe.Pointer(unsafe.SliceData(m.f)), s) != 0 {
+		m.run(&m.phases.finish[ops.Out])
 	}
-	m.deparse(out)
+	m.deparse(ops.Out)
 	m.truncated()
 }
 
 // truncated cuts off what the program truncates.
 func (m *Machine) truncated() {
-	if t := *m.sys(sysTruncate); t != 0 {
+	if t := *m.sys(ops.SysTruncate); t != 0 {
 		m.frame.Truncate(int(t - 1))
 	}
 }
 
 // extract extracts a header. It returns an error's code, or −1.
-func (m *Machine) extract(x *extraction, varBits uint64) int {
+func (m *Machine) extract(x *ops.Extraction, varBits uint64) int {
 	f := m.f
-	base := x.base
-	if x.next >= 0 {
-		n := f[x.next]
-		if n >= uint64(x.n) {
-			return m.prog.errStack
+	base := x.Base
+	if x.Next >= 0 {
+		n := f[x.Next]
+		if n >= uint64(x.N) {
+			return m.prog.ErrStack
 		}
-		base += int(n) * x.stride
-		f[x.next] = n + 1
+		base += int(n) * x.Stride
+		f[x.Next] = n + 1
 	}
-	bytes := x.bytes
-	if x.varbit {
+	bytes := x.Bytes
+	if x.Varbit {
 		if varBits%8 != 0 {
-			return m.undo(x, m.prog.errArgument)
+			return m.undo(x, m.prog.ErrArgument)
 		}
 		if varBits > 1<<30 || !m.materialise(bytes+int(varBits/8)) {
-			return m.undo(x, m.prog.errShort)
+			return m.undo(x, m.prog.ErrShort)
 		}
 		bytes += int(varBits / 8)
-		if x.typ.maxBytes != 0 && bytes > x.typ.maxBytes {
-			return m.undo(x, m.prog.errHeader)
+		if x.Type.MaxBytes != 0 && bytes > x.Type.MaxBytes {
+			return m.undo(x, m.prog.ErrHeader)
 		}
-		f[base+relVarLen] = varBits
-		f[base+relVarOff] = uint64(8*m.cur + x.typ.fields[x.typ.varbit].bit)
+		f[base+ops.RelVarLen] = varBits
+		f[base+ops.RelVarOff] = uint64(8*m.cur + x.Type.Fields[x.Type.Varbit].Bit)
 	}
 	if m.cur+bytes > len(m.data) && !m.materialise(bytes) {
-		return m.undo(x, m.prog.errShort)
+		return m.undo(x, m.prog.ErrShort)
 	}
 	b := m.data[m.cur : m.cur+bytes]
-	loads := x.loads
+	loads := x.Loads
 	for i := range loads {
 		mv := &loads[i]
-		f[base+int(mv.rel)] = mv.load(b, int(varBits))
+		f[base+int(mv.Rel)] = mv.Load(b, int(varBits))
 	}
-	f[base+relValid] = 1
-	f[base+relOffset] = uint64(m.cur) + 1
-	f[base+relDirty] = 0
-	for _, s := range x.siblings {
-		f[base+s+relValid] = 0
+	f[base+ops.RelValid] = 1
+	f[base+ops.RelOffset] = uint64(m.cur) + 1
+	f[base+ops.RelDirty] = 0
+	for _, s := range x.Siblings {
+		f[base+s+ops.RelValid] = 0
 	}
 	m.cur += bytes
 	return -1
 }
 
 // undo decrements the counter of a stack after a failed extraction.
-func (m *Machine) undo(x *extraction, code int) int {
-	if x.next >= 0 {
-		m.f[x.next]--
+func (m *Machine) undo(x *ops.Extraction, code int) int {
+	if x.Next >= 0 {
+		m.f[x.Next]--
 	}
 	return code
 }
@@ -321,15 +322,15 @@ func (m *Machine) look(d, width, bit int) bool {
 	b := m.data[m.cur:]
 	for limb := 0; 64*limb < width; limb++ {
 		n := min(64, width-64*limb)
-		m.f[d+limb] = getBits(b, bit+width-64*limb-n, n)
+		m.f[d+limb] = ops.GetBits(b, bit+width-64*limb-n, n)
 	}
 	return true
 }
 
-// field returns the field that an iField loads. Bytes that are not in memory
+// field returns the field that a Field loads. Bytes that are not in memory
 // are zero.
-func (m *Machine) field(in *instr) uint64 {
-	return m.wordOf(m.f[in.a], uint64(in.b)) << (in.imm & 63) >> (in.imm >> 8 & 63)
+func (m *Machine) field(in *ops.Instr) uint64 {
+	return m.wordOf(m.f[in.A], uint64(in.B)) << (in.Imm & 63) >> (in.Imm >> 8 & 63)
 }
 
 // wordOf returns eight bytes from a position in the header with an offset, zero if

@@ -10,6 +10,9 @@ import (
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/native"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/optimise"
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
@@ -20,28 +23,28 @@ const (
 	randomBlock  = 6
 	randomParams = randomVars + randomBlocks*randomBlock
 	randomArgs   = 2
-	randomConst  = randomParams + randomArgs + sysSlots
+	randomConst  = randomParams + randomArgs + ops.SysSlots
 )
 
 // interesting are numbers at which instructions could go wrong.
-var interesting = []uint64{0, 1, 2, 5, 31, 63, 64, 65, 0x7f, 0x80, 0xff, 0xffff, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, allBits - 1, allBits}
+var interesting = []uint64{0, 1, 2, 5, 31, 63, 64, 65, 0x7f, 0x80, 0xff, 0xffff, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, ops.AllBits - 1, ops.AllBits}
 
 // TestTranslation runs random instructions translated and interpreted, on the same
 // slots, registers, tables and packets.
 func TestTranslation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	if translate(&Program{code: []instr{{op: iEnd}}}, &fromCode, false) == nil {
+	if native.Translate(&ops.Program{Code: []ops.Instr{{Op: ops.End}}}, &fromCode, false) == nil {
 		t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 	}
-	seen := map[opcode]int{}
+	seen := map[ops.Opcode]int{}
 	for range 500 {
 		p := randomProgram(rng)
-		p.native = translate(p, &fromCode, false)
-		for _, in := range p.code {
-			seen[in.op]++
+		p.Native = native.Translate(p, &fromCode, false)
+		for _, in := range p.Code {
+			seen[in.Op]++
 		}
 		for range 8 {
-			s := NewState(p, 1)
+			s := NewState(programOf(p), 1)
 			for _, x := range rng.Perm(8)[:5] {
 				for _, table := range s.Tables {
 					table.SetDefault(rng.IntN(2)-1, []uint64{rng.Uint64(), rng.Uint64()})
@@ -63,7 +66,7 @@ func TestTranslation(t *testing.T) {
 				data[i] = byte(rng.Uint32() >> rng.IntN(25))
 			}
 			for b := range randomBlocks {
-				m.f[randomVars+b*randomBlock+relOffset] = uint64(rng.IntN(len(data) - 18)) // 0: not extracted; all fields begin in the packet
+				m.f[randomVars+b*randomBlock+ops.RelOffset] = uint64(rng.IntN(len(data) - 18)) // 0: not extracted; all fields begin in the packet
 			}
 			cur := rng.IntN(len(data) + 1)
 			var got [2][]uint64
@@ -71,7 +74,7 @@ func TestTranslation(t *testing.T) {
 			for k := range got {
 				m.f = slices.Clone(before)
 				m.frame = &packet.Frame{Data: slices.Clone(data), Elided: 20}
-				m.data, m.cur, m.Ask, m.steps, m.parseEnd = m.frame.Data, cur, Requests{}, 0, p.parseEnd[in]
+				m.data, m.cur, m.Ask, m.steps, m.parseEnd = m.frame.Data, cur, Requests{}, 0, p.ParseEnd[ops.In]
 				for i := range s.cells {
 					s.cells[i] = uint64(i) << 20
 				}
@@ -84,7 +87,7 @@ func TestTranslation(t *testing.T) {
 				} else {
 					m.run(new(newPhase(p, 0)))
 				}
-				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError), s.rng.state)
+				got[k] = append(m.f, uint64(m.cur), uint64(len(m.data)), uint64(m.Ask.ParserError), s.rng.State)
 				got[k] = append(got[k], s.cells...)
 				for _, t := range s.Tables {
 					got[k] = append(got[k], t.Lookups, t.Hits)
@@ -95,8 +98,8 @@ func TestTranslation(t *testing.T) {
 			}
 		}
 	}
-	for op := range opcodes {
-		if (op <= iTake || op == iShlOrRead) && op != iEnd && !slices.Contains(notRandom, op) && seen[op] < 50 {
+	for op := range ops.Opcodes {
+		if (op <= ops.Take || op == ops.ShlOrRead) && op != ops.End && !slices.Contains(notRandom, op) && seen[op] < 50 {
 			t.Errorf("%v occurs %d times", op, seen[op])
 		}
 	}
@@ -111,11 +114,11 @@ func matchOf(t *Table, x uint64) *table.Match {
 	return m
 }
 
-func listing(p *Program) (text string) {
-	for i, in := range p.code {
-		text += fmt.Sprintf("%d: %v d=%d a=%d b=%d %#x\n", i, in.op, in.d, in.a, in.b, in.imm)
+func listing(p *ops.Program) (text string) {
+	for i, in := range p.Code {
+		text += fmt.Sprintf("%d: %v d=%d a=%d b=%d %#x\n", i, in.Op, in.D, in.A, in.B, in.Imm)
 	}
-	return text + fmt.Sprint(p.consts)
+	return text + fmt.Sprint(p.Consts)
 }
 
 func randomNumber(rng *rand.Rand) uint64 {
@@ -127,174 +130,186 @@ func randomNumber(rng *rand.Rand) uint64 {
 
 // notRandom are instructions that randomProgram does not emit: those that Go
 // always executes, of which it emits some, and those on several limbs.
-var notRandom = []opcode{iMod, iSSat, iBack,
-	iWExt, iWAdd, iWSub, iWMul, iWAnd, iWOr, iWXor, iWNot, iWShl, iWShr, iWDiv, iWMod, iWMask, iWSext, iWUSat, iWSSat, iWEq, iWLt, iWLe, iWNonZero, iWShift,
-	iElem, iLoad, iStore, iAddValid, iCopyHeader, iHeaderEq, iVarbit, iVarEq, iPush, iPop, iCopyStack, iCount, iMeter, iWhole, iMath, iClone, iMirror,
-	iResubmit, iRecirc, iDigest, iTruncate, iDrop, iDropPort, iLog, iAssert}
+var notRandom = []ops.Opcode{ops.Mod, ops.SSat, ops.Back,
+	ops.WExt, ops.WAdd, ops.WSub, ops.WMul, ops.WAnd, ops.WOr, ops.WXor, ops.WNot, ops.WShl, ops.WShr, ops.WDiv, ops.WMod, ops.WMask, ops.WSext, ops.WUSat, ops.WSSat, ops.WEq, ops.WLt, ops.WLe, ops.WNonZero, ops.WShift,
+	ops.Elem, ops.Load, ops.Store, ops.AddValid, ops.CopyHeader, ops.HeaderEq, ops.Varbit, ops.VarEq, ops.Push, ops.Pop, ops.CopyStack, ops.Count, ops.Meter, ops.Whole, ops.Math, ops.Clone, ops.Mirror,
+	ops.Resubmit, ops.Recirc, ops.Digest, ops.Truncate, ops.Drop, ops.DropPort, ops.Log, ops.Assert}
 
 // randomProgram returns a program with random instructions. Jumps go forward only.
-func randomProgram(rng *rand.Rand) *Program {
-	p := &Program{params: randomParams, sys: randomParams + randomArgs, fieldsEnd: randomParams, constBase: randomConst, arch: &v1Model, fields: map[string]fieldAt{}}
-	p.consts = append(slices.Clone(interesting), uint64(randomVars), uint64(randomVars+randomBlock))
-	p.slots = p.constBase + len(p.consts)
+func randomProgram(rng *rand.Rand) *ops.Program {
+	p := &ops.Program{Params: randomParams, Sys: randomParams + randomArgs, FieldsEnd: randomParams, ConstBase: randomConst, Arch: &ops.V1Model, Fields: map[string]ops.FieldAt{}}
+	p.Consts = append(slices.Clone(interesting), uint64(randomVars), uint64(randomVars+randomBlock))
+	p.Slots = p.ConstBase + len(p.Consts)
 	p.Registers = []RegisterInfo{{Name: "r", Size: 40, Width: 64}, {Name: "w", Size: 3, Width: 100}, {Name: "beside r", Size: 40, Width: 9}}
-	p.placeRegisters()
-	p.Actions = []ActionInfo{{Name: "a", slots: randomArgs}}
-	typ := &headerType{bits: 64, varbit: -1, size: randomBlock}
-	p.headerOps = []headerOp{{typ: typ, bytes: 8}, {typ: typ, bytes: 8, siblings: []int{randomBlock}}}
-	p.errShort, p.errNone = 1, 0
-	variable := func() slot { return slot(rng.IntN(randomVars)) }
-	block := func() slot { return slot(randomVars + randomBlock*rng.IntN(randomBlocks)) }
-	value := func() slot {
+	p.PlaceRegisters()
+	p.Actions = []ActionInfo{{Name: "a", Slots: randomArgs}}
+	typ := &ops.HeaderType{Bits: 64, Varbit: -1, Size: randomBlock}
+	p.HeaderOps = []ops.HeaderOp{{Type: typ, Bytes: 8}, {Type: typ, Bytes: 8, Siblings: []int{randomBlock}}}
+	p.ErrShort, p.ErrNone = 1, 0
+	variable := func() ops.Slot { return ops.Slot(rng.IntN(randomVars)) }
+	block := func() ops.Slot { return ops.Slot(randomVars + randomBlock*rng.IntN(randomBlocks)) }
+	value := func() ops.Slot {
 		switch rng.IntN(4) {
 		case 0:
-			return slot(randomConst + rng.IntN(len(interesting)))
+			return ops.Slot(randomConst + rng.IntN(len(interesting)))
 		case 1:
-			return block() + slot(rng.IntN(randomBlock))
+			return block() + ops.Slot(rng.IntN(randomBlock))
 		}
 		return variable()
 	}
-	field := func(in *instr) {
+	field := func(in *ops.Instr) {
 		width := []int{1, 3, 8, 13, 16, 20, 32, 48, 64}[rng.IntN(9)]
 		left := rng.IntN(65 - width)
 		if rng.IntN(2) == 0 {
 			left &^= 7
 		}
-		in.b, in.imm = slot(rng.IntN(12)), uint64(left&63|(64-width)<<8)
+		in.B, in.Imm = ops.Slot(rng.IntN(12)), uint64(left&63|(64-width)<<8)
 	}
 	n := 5 + rng.IntN(40)
 	end := n
 	for _, kind := range []string{"exact", "lpm", "exact", "exact", "exact"} {
-		info := &TableInfo{Name: kind, Kind: kind, Width: 8, Size: 100, Actions: []int{0}, Profile: -1, Meter: -1, meterSlot: -1, entrySlot: -1, Default: DefaultInfo{Action: -1},
-			Key: []KeyInfo{{Width: 8, Kind: kind}}, number: len(p.Tables)}
-		part := keyPart{slot: variable(), valid: noValid, mask: 0xff}
+		info := &TableInfo{Name: kind, Kind: kind, Width: 8, Size: 100, Actions: []int{0}, Profile: -1, Meter: -1, MeterSlot: -1, EntrySlot: -1, Default: DefaultInfo{Action: -1},
+			Key: []KeyInfo{{Width: 8, Kind: kind}}, Number: len(p.Tables)}
+		part := ops.KeyPart{Slot: variable(), Valid: ops.NoValid, Mask: 0xff}
 		if kind == "lpm" {
-			info.Width, info.Key[0].Width, part.mask = 32, 32, 1<<32-1
+			info.Width, info.Key[0].Width, part.Mask = 32, 32, 1<<32-1
 		}
 		if rng.IntN(2) == 0 {
-			part.valid = block() + relValid
+			part.Valid = block() + ops.RelValid
 		}
-		info.parts = []keyPart{part}
+		info.Parts = []ops.KeyPart{part}
 		if len(p.Tables) == 2 { // of two fields, which Go looks up
 			info.Width, info.Key = 16, []KeyInfo{{Width: 8, Kind: kind}, {Width: 8, Kind: kind, Bit: 8}}
-			info.parts = append(info.parts, keyPart{slot: variable(), valid: noValid, shift: 8, mask: 0xff})
+			info.Parts = append(info.Parts, ops.KeyPart{Slot: variable(), Valid: ops.NoValid, Shift: 8, Mask: 0xff})
 		}
 		if len(p.Tables) == 3 {
-			info.Width, info.Key, info.parts = 0, nil, nil
+			info.Width, info.Key, info.Parts = 0, nil, nil
 		}
 		if len(p.Tables) == 4 { // of two fields, which are an index
 			info.Width, info.Key = 5, []KeyInfo{{Width: 2, Kind: kind}, {Width: 3, Kind: kind, Bit: 2}}
-			part.mask = 3
-			info.parts = []keyPart{part, {slot: value(), valid: block() + relValid, shift: 2, mask: 7}}
+			part.Mask = 3
+			info.Parts = []ops.KeyPart{part, {Slot: value(), Valid: block() + ops.RelValid, Shift: 2, Mask: 7}}
 		}
 		p.Tables = append(p.Tables, info)
 	}
 	for i := range n {
-		in := instr{d: variable(), a: value(), b: value(), imm: allBits}
+		in := ops.Instr{D: variable(), A: value(), B: value(), Imm: ops.AllBits}
 		to := uint64(i + 1 + rng.IntN(n-i))
 		switch rng.IntN(14) {
 		case 0, 1:
-			in.op = []opcode{iAdd, iSub, iMul, iAnd, iOr, iXor, iShl, iShr, iNot, iDiv, iSar}[rng.IntN(11)]
-			in.imm = randomNumber(rng)
+			in.Op = []ops.Opcode{ops.Add, ops.Sub, ops.Mul, ops.And, ops.Or, ops.Xor, ops.Shl, ops.Shr, ops.Not, ops.Div, ops.Sar}[rng.IntN(11)]
+			in.Imm = randomNumber(rng)
 		case 2:
-			in.op = []opcode{iEq, iNe, iLtU, iLeU, iLtS, iLeS}[rng.IntN(6)]
+			in.Op = []ops.Opcode{ops.Eq, ops.Ne, ops.LtU, ops.LeU, ops.LtS, ops.LeS}[rng.IntN(6)]
 		case 3:
-			in.op = []opcode{iJmp, iJZ, iJNZ}[rng.IntN(3)]
-			in.d, in.b, in.imm = 0, 0, to
-			if in.op == iJmp {
-				in.a = 0
+			in.Op = []ops.Opcode{ops.Jmp, ops.JZ, ops.JNZ}[rng.IntN(3)]
+			in.D, in.B, in.Imm = 0, 0, to
+			if in.Op == ops.Jmp {
+				in.A = 0
 			}
 		case 4:
-			in.op, in.d, in.imm = []opcode{iJEq, iJNe, iJLtU, iJLeU, iJLtS, iJLeS}[rng.IntN(6)], 0, to
+			in.Op, in.D, in.Imm = []ops.Opcode{ops.JEq, ops.JNe, ops.JLtU, ops.JLeU, ops.JLtS, ops.JLeS}[rng.IntN(6)], 0, to
 		case 5:
-			in.op, in.a, in.b, in.imm = iMovI, 0, 0, randomNumber(rng)
+			in.Op, in.A, in.B, in.Imm = ops.MovI, 0, 0, randomNumber(rng)
 		case 6:
-			in.op, in.b, in.imm = iMov, 0, []uint64{allBits, randomNumber(rng)}[rng.IntN(2)]
+			in.Op, in.B, in.Imm = ops.Mov, 0, []uint64{ops.AllBits, randomNumber(rng)}[rng.IntN(2)]
 		case 7:
 			switch rng.IntN(5) {
 			case 0:
-				in.op, in.b, in.imm = iHash, slot(randomConst+rng.IntN(len(interesting))), uint64(len(p.calcs))
-				k := calc{aligned: true, algo: algorithms[[]string{"crc32", "crc16", "crcCCITT"}[rng.IntN(3)]]}
+				in.Op, in.B, in.Imm = ops.Hash, ops.Slot(randomConst+rng.IntN(len(interesting))), uint64(len(p.Calcs))
+				k := ops.Calc{Aligned: true, Algo: ops.Algorithms[[]string{"crc32", "crc16", "crcCCITT"}[rng.IntN(3)]]}
 				for range 1 + rng.IntN(3) {
-					input := calcInput{slot: value(), limbs: 1, width: 8 * (1 + rng.IntN(8)), valid: noValid}
+					input := ops.CalcInput{Slot: value(), Limbs: 1, Width: 8 * (1 + rng.IntN(8)), Valid: ops.NoValid}
 					if rng.IntN(2) == 0 {
-						input.valid = block() + relValid
+						input.Valid = block() + ops.RelValid
 					}
-					k.inputs, k.bits = append(k.inputs, input), k.bits+input.width
+					k.Inputs, k.Bits = append(k.Inputs, input), k.Bits+input.Width
 				}
-				if k.algo.crc != nil {
-					k.planCRC()
+				if k.Algo.CRC != nil {
+					k.PlanCRC()
 				}
-				p.calcs = append(p.calcs, k)
+				p.Calcs = append(p.Calcs, k)
 			case 4:
-				in.op, in.imm = []opcode{iShlOr, iRandom}[rng.IntN(2)], uint64(rng.IntN(64))
+				in.Op, in.Imm = []ops.Opcode{ops.ShlOr, ops.Random}[rng.IntN(2)], uint64(rng.IntN(64))
 			case 1:
-				in.op, in.a, in.b, in.imm = iOrI, 0, 0, randomNumber(rng)
+				in.Op, in.A, in.B, in.Imm = ops.OrI, 0, 0, randomNumber(rng)
 			case 2:
-				in.op, in.b, in.imm = iUSat, slot(rng.IntN(2)), randomNumber(rng)
+				in.Op, in.B, in.Imm = ops.USat, ops.Slot(rng.IntN(2)), randomNumber(rng)
 			default:
-				in.op, in.b, in.imm = iSext, 0, uint64(1+rng.IntN(64))
+				in.Op, in.B, in.Imm = ops.Sext, 0, uint64(1+rng.IntN(64))
 			}
 		case 8, 9:
-			in.op, in.a = iField, block()+relOffset
+			in.Op, in.A = ops.Field, block()+ops.RelOffset
 			field(&in)
 		case 10:
-			in.op, in.a = iPeek, 0
+			in.Op, in.A = ops.Peek, 0
 			field(&in)
 		case 11:
-			in.op, in.d, in.a, in.b = iTake, block(), 0, slot(12+rng.IntN(8))
-			in.imm = uint64(len(p.extracts))
-			p.extracts = append(p.extracts, extraction{typ: typ, base: int(in.d), next: -1, n: 1, bytes: int(in.b)})
+			in.Op, in.D, in.A, in.B = ops.Take, block(), 0, ops.Slot(12+rng.IntN(8))
+			in.Imm = uint64(len(p.Extracts))
+			p.Extracts = append(p.Extracts, ops.Extraction{Type: typ, Base: int(in.D), Next: -1, N: 1, Bytes: int(in.B)})
 		case 12:
-			in.op, in.imm = []opcode{iRegRead, iRegWrite}[rng.IntN(2)], uint64(rng.IntN(3))
-			if in.op == iRegRead {
-				in.b = slot(rng.IntN(2))
-				in.d = min(in.d, randomVars-2) // two limbs
-				if last := len(p.code) - 1; last >= 0 && (p.code[last].op == iShlOr || p.code[last].op == iField) && p.code[last].d < randomVars-2 {
+			in.Op, in.Imm = []ops.Opcode{ops.RegRead, ops.RegWrite}[rng.IntN(2)], uint64(rng.IntN(3))
+			if in.Op == ops.RegRead {
+				in.B = ops.Slot(rng.IntN(2))
+				in.D = min(in.D, randomVars-2) // two limbs
+				if last := len(p.Code) - 1; last >= 0 && (p.Code[last].Op == ops.ShlOr || p.Code[last].Op == ops.Field) && p.Code[last].D < randomVars-2 {
 					// an index such as of port and class
-					p.code[last] = instr{op: iShlOr, d: p.code[last].d, a: in.a, b: in.a, imm: uint64(rng.IntN(3))}
-					in.a = p.code[last].d
+					p.Code[last] = ops.Instr{Op: ops.ShlOr, D: p.Code[last].D, A: in.A, B: in.A, Imm: uint64(rng.IntN(3))}
+					in.A = p.Code[last].D
 				}
 			} else {
-				in.d = 0
+				in.D = 0
 			}
 		default:
 			switch rng.IntN(4) {
 			case 0:
-				w := byteMatch{at: [2]uint64{uint64(rng.IntN(4)), uint64(4 + rng.IntN(6))}}
-				for k := range w.mask {
-					w.mask[k] = []uint64{0, 0xff, 0xffff0000, 0xff << 56, 0x0f00ff0000000000, allBits, randomNumber(rng)}[rng.IntN(7)]
-					w.value[k] = []uint64{0, randomNumber(rng) & w.mask[k]}[rng.IntN(2)]
+				w := ops.ByteMatch{At: [2]uint64{uint64(rng.IntN(4)), uint64(4 + rng.IntN(6))}}
+				for k := range w.Mask {
+					w.Mask[k] = []uint64{0, 0xff, 0xffff0000, 0xff << 56, 0x0f00ff0000000000, ops.AllBits, randomNumber(rng)}[rng.IntN(7)]
+					w.Value[k] = []uint64{0, randomNumber(rng) & w.Mask[k]}[rng.IntN(2)]
 				}
-				in = instr{op: iJBytes, a: block() + relOffset, b: slot(len(p.byteMatches)), imm: to}
-				p.byteMatches = append(p.byteMatches, w)
+				in = ops.Instr{Op: ops.JBytes, A: block() + ops.RelOffset, B: ops.Slot(len(p.ByteMatches)), Imm: to}
+				p.ByteMatches = append(p.ByteMatches, w)
 			case 1, 2:
-				in = instr{op: []opcode{iAddHeader, iRemoveHeader}[rng.IntN(2)], a: slot(p.slots - 1 - rng.IntN(2)), imm: uint64(rng.IntN(2) / (1 + rng.IntN(3)))}
+				in = ops.Instr{Op: []ops.Opcode{ops.AddHeader, ops.RemoveHeader}[rng.IntN(2)], A: ops.Slot(p.Slots - 1 - rng.IntN(2)), Imm: uint64(rng.IntN(2) / (1 + rng.IntN(3)))}
 			default:
-				in = instr{op: iApply, imm: uint64(rng.IntN(len(p.Tables)))}
-				info := p.Tables[in.imm]
-				if len(info.pcs) != 0 { // applied by an instruction before this one
-					in = instr{op: iJmp, imm: to}
+				in = ops.Instr{Op: ops.Apply, Imm: uint64(rng.IntN(len(p.Tables)))}
+				info := p.Tables[in.Imm]
+				if len(info.PCs) != 0 { // applied by an instruction before this one
+					in = ops.Instr{Op: ops.Jmp, Imm: to}
 					break
 				}
-				info.pcs = []int32{int32(to), int32(i + 1), int32(i + 1)}
+				info.PCs = []int32{int32(to), int32(i + 1), int32(i + 1)}
 			}
 		}
-		p.code = append(p.code, in)
+		p.Code = append(p.Code, in)
 	}
 	for _, info := range p.Tables {
-		if len(info.pcs) == 0 {
-			info.pcs = []int32{int32(end), int32(end), int32(end)}
+		if len(info.PCs) == 0 {
+			info.PCs = []int32{int32(end), int32(end), int32(end)}
 		}
-		info.orderActions(1)
+		info.OrderActions(1)
 	}
-	p.code = append(p.code, instr{op: iEnd})
-	for g := range gresses {
-		p.parse[g], p.pipeline[g], p.finish[g], p.parseEnd[g] = 0, int32(end), int32(end), int32(end)
+	p.Code = append(p.Code, ops.Instr{Op: ops.End})
+	for g := range ops.Gresses {
+		p.Parse[g], p.Pipeline[g], p.Finish[g], p.ParseEnd[g] = 0, int32(end), int32(end), int32(end)
 	}
-	fuse(p)
-	p.check()
+	optimise.Fuse(p)
+	p.Check()
 	return p
+}
+
+// runs returns the positions of runs of n slots that cover a set.
+func runs(set []bool, n int) (at []ops.Slot) {
+	next := 0
+	for s, in := range set {
+		if in && s >= next {
+			at = append(at, ops.Slot(s))
+			next = s + n
+		}
+	}
+	return at
 }
 
 // TestTranslatedClearing starts a packet with random slots to clear: these are zero,
@@ -303,16 +318,16 @@ func TestTranslatedClearing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
 		const end = 60
-		p := &Program{fieldsEnd: end, constBase: end + clearedSlots, slots: end + clearedSlots + 10, sys: end, arch: &v1Model, fields: map[string]fieldAt{}, code: []instr{{op: iEnd}}}
-		set := newBitset(end)
+		p := &ops.Program{FieldsEnd: end, ConstBase: end + ops.ClearedSlots, Slots: end + ops.ClearedSlots + 10, Sys: end, Arch: &ops.V1Model, Fields: map[string]ops.FieldAt{}, Code: []ops.Instr{{Op: ops.End}}}
+		set := make([]bool, end)
 		for range rng.IntN(end) {
-			set.add(rng.IntN(end))
+			set[rng.IntN(end)] = true
 		}
-		clears(p, set)
-		if p.native = translate(p, &fromCode, false); p.native == nil {
+		p.Fresh, p.Pairs = runs(set, ops.ClearedSlots), runs(set, 2)
+		if p.Native = native.Translate(p, &fromCode, false); p.Native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
-		m := NewMachine(NewState(p, 1))
+		m := NewMachine(NewState(programOf(p), 1))
 		for i := range m.f {
 			m.f[i] = 1 + rng.Uint64()>>1
 		}
@@ -320,13 +335,13 @@ func TestTranslatedClearing(t *testing.T) {
 		m.Start(&packet.Frame{}, 0)
 		for s, x := range m.f {
 			switch {
-			case s == p.sys+sysLength || s == p.sys+sysIngressLen:
-			case s < end && set.has(s):
+			case s == p.Sys+ops.SysLength || s == p.Sys+ops.SysIngressLen:
+			case s < end && set[s]:
 				if x != 0 {
-					t.Fatalf("slot %d is %#x, want zero: runs from %v", s, x, p.pairs)
+					t.Fatalf("slot %d is %#x, want zero: runs from %v", s, x, p.Pairs)
 				}
-			case x != before[s] && !(x == 0 && s > 0 && s <= end && set.has(s-1)):
-				t.Fatalf("slot %d changed from %#x to %#x: runs from %v", s, before[s], x, p.pairs)
+			case x != before[s] && !(x == 0 && s > 0 && s <= end && set[s-1]):
+				t.Fatalf("slot %d changed from %#x to %#x: runs from %v", s, before[s], x, p.Pairs)
 			}
 		}
 	}
@@ -338,30 +353,30 @@ func TestTranslatedQueueState(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	translated := 0
 	for range 300 {
-		p := &Program{fieldsEnd: 120, constBase: 120, slots: 120, arch: &v1Model, fields: map[string]fieldAt{}, code: []instr{{op: iEnd}}}
+		p := &ops.Program{FieldsEnd: 120, ConstBase: 120, Slots: 120, Arch: &ops.V1Model, Fields: map[string]ops.FieldAt{}, Code: []ops.Instr{{Op: ops.End}}}
 		slots := rng.Perm(110)
-		set := func(valid slot, n int) keptSet {
-			k := keptSet{valid: valid}
+		set := func(valid ops.Slot, n int) ops.KeptSet {
+			k := ops.KeptSet{Valid: valid}
 			for _, s := range slots[:n] {
 				switch rng.IntN(3) {
 				case 0:
-					k.whole = append(k.whole, slot(10+s))
+					k.Whole = append(k.Whole, ops.Slot(10+s))
 				case 1:
-					k.half = append(k.half, slot(10+s))
+					k.Half = append(k.Half, ops.Slot(10+s))
 				default:
-					k.zero = append(k.zero, slot(10+s))
+					k.Zero = append(k.Zero, ops.Slot(10+s))
 				}
 			}
 			slots = slots[n:]
 			return k
 		}
-		p.kept = set(0, rng.IntN(50))
-		p.kept.half = append(p.kept.half, 0, 1, 2) // validity
+		p.Kept = set(0, rng.IntN(50))
+		p.Kept.Half = append(p.Kept.Half, 0, 1, 2) // validity
 		for h := range 3 {
-			p.keptOf = append(p.keptOf, set(slot(h), rng.IntN(20)))
+			p.KeptOf = append(p.KeptOf, set(ops.Slot(h), rng.IntN(20)))
 		}
-		p.keptWords = 120
-		m := NewMachine(NewState(p, 1))
+		p.KeptWords = 120
+		m := NewMachine(NewState(programOf(p), 1))
 		for i := range m.f {
 			m.f[i] = rng.Uint64() >> (32 * rng.IntN(2))
 		}
@@ -373,11 +388,11 @@ func TestTranslatedQueueState(t *testing.T) {
 		m.f = make([]uint64, len(before))
 		m.restore(want)
 		restored := m.f
-		if p.native = translate(p, &fromCode, false); p.native == nil {
+		if p.Native = native.Translate(p, &fromCode, false); p.Native == nil {
 			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
 		}
 		m.f = slices.Clone(before)
-		if m.saveNative(unsafe.Pointer(unsafe.SliceData(make(Saved, p.keptWords)))) {
+		if m.saveNative(unsafe.Pointer(unsafe.SliceData(make(Saved, p.KeptWords)))) {
 			translated++
 		}
 		got := m.Save(nil)

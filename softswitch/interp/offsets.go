@@ -2,18 +2,33 @@
 
 package interp
 
-// offsets is where machine code finds what it shares with the code that executes it,
-// in bytes from the start of the struct.
-type offsets struct {
-	// Of a Machine.
-	cur, state, tables, data, frame, found, chain, dropPort int32
-	gapStay, gapFrom, gapBy                                 int32
-	arrivalLength, arrivalPort, arrivalTime                 int32
-	parserError, checksumError, anyRequest                  int32
-	// Of a State: the generator of random numbers.
-	random int32
-	// Of a Table: its size, and its fields. recentSlots is that of recentKeys.
-	tableSize                                      int32
-	lookups, hits, missed, direct, recent, records int32
-	recentSlots                                    int32
+import (
+	"unsafe"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/native"
+)
+
+// fromCode is where machine code finds the fields of a Machine.
+var fromCode = native.Offsets{
+	Cur: int32(unsafe.Offsetof(Machine{}.cur)), State: int32(unsafe.Offsetof(Machine{}.state)), Tables: int32(unsafe.Offsetof(Machine{}.tables)),
+	Data: int32(unsafe.Offsetof(Machine{}.data)), Frame: int32(unsafe.Offsetof(Machine{}.frame)), Found: int32(unsafe.Offsetof(Machine{}.found)),
+	Chain: int32(unsafe.Offsetof(Machine{}.chain)), DropPort: int32(unsafe.Offsetof(Machine{}.DropPort)),
+
+	GapStay: int32(unsafe.Offsetof(Machine{}.gap) + unsafe.Offsetof(gap{}.stay)),
+	GapFrom: int32(unsafe.Offsetof(Machine{}.gap) + unsafe.Offsetof(gap{}.from)),
+	GapBy:   int32(unsafe.Offsetof(Machine{}.gap) + unsafe.Offsetof(gap{}.by)),
+
+	ArrivalLength: int32(unsafe.Offsetof(Machine{}.arrival) + unsafe.Offsetof(arrival{}.length)),
+	ArrivalPort:   int32(unsafe.Offsetof(Machine{}.arrival) + unsafe.Offsetof(arrival{}.port)),
+	ArrivalTime:   int32(unsafe.Offsetof(Machine{}.arrival) + unsafe.Offsetof(arrival{}.time)),
+
+	ParserError:   int32(unsafe.Offsetof(Machine{}.Ask) + unsafe.Offsetof(Requests{}.ParserError)),
+	ChecksumError: int32(unsafe.Offsetof(Machine{}.Ask) + unsafe.Offsetof(Requests{}.ChecksumError)),
+	AnyRequest:    int32(unsafe.Offsetof(Machine{}.Ask) + unsafe.Offsetof(Requests{}.Any)),
+
+	Random: int32(unsafe.Offsetof(State{}.rng)),
+
+	TableSize: int32(unsafe.Sizeof(Table{})), Lookups: int32(unsafe.Offsetof(Table{}.Lookups)), Hits: int32(unsafe.Offsetof(Table{}.Hits)),
+	Missed: int32(unsafe.Offsetof(Table{}.missed)), Direct: int32(unsafe.Offsetof(Table{}.direct)), Recent: int32(unsafe.Offsetof(Table{}.recent)),
+	Records: int32(unsafe.Offsetof(Table{}.records) + unsafe.Offsetof(records{}.data)), RecentSlots: int32(unsafe.Offsetof(recentKeys{}.slots)),
 }

@@ -45,10 +45,10 @@ func newRoutes(kind string) *lab {
 // packets that are too short.
 func TestKeysAreGuessed(t *testing.T) {
 	m := newRoutes("exact").machine(t)
-	if len(m.prog.guesses) != 1 {
-		t.Fatalf("%d tables can be guessed, want 1", len(m.prog.guesses))
+	if len(m.prog.Guesses) != 1 {
+		t.Fatalf("%d tables can be guessed, want 1", len(m.prog.Guesses))
 	}
-	g, table := &m.prog.guesses[0], m.state.Tables[0]
+	g, table := &m.prog.Guesses[0], m.state.Tables[0]
 	for _, tt := range []struct {
 		data  []byte
 		right bool
@@ -57,13 +57,13 @@ func TestKeysAreGuessed(t *testing.T) {
 		{[]byte{0x2f, 1, 0xff, 0xff, 0xff, 0xff}, true},
 		{[]byte{0x15, 9, 9, 64, 0x12, 0x34, 0x56, 0x78}, false}, // tagged
 	} {
-		key, ok := g.key(tt.data)
+		key, ok := g.Key(tt.data)
 		pass(m, tt.data)
-		if got := m.key1(table.Info.parts); !ok || (got == key) != tt.right {
+		if got := m.key1(table.Info.Parts); !ok || (got == key) != tt.right {
 			t.Errorf("%x: the key is %#x, guessed as %#x (%v); want a right guess: %v", tt.data, got, key, ok, tt.right)
 		}
 	}
-	if _, ok := g.key([]byte{0x05, 64, 0x12, 0x34, 0x56}); ok {
+	if _, ok := g.Key([]byte{0x05, 64, 0x12, 0x34, 0x56}); ok {
 		t.Error("a key is guessed beyond the end of a packet")
 	}
 }
@@ -275,13 +275,13 @@ func TestRecentLookupsOfAllKinds(t *testing.T) {
 			}
 			pass(m, frame)
 			hits++
-			key := m.key1(routes.Info.parts)
+			key := m.key1(routes.Info.Parts)
 			kept := routes.recent.slot(key, routes.Info.Width)
 			if *kept>>32 != key || *kept == key<<32 {
 				t.Errorf("%s %s: the lookup of %#x is not kept", kind, field, key)
 			}
 			*kept = key<<32 | 1                 // no entry
-			routes.quick = m.prog.native == nil // else Go would look there
+			routes.quick = m.prog.Native == nil // else Go would look there
 			if got := pass(m, frame)[1]; got != 99 {
 				t.Errorf("%s %s: the code does not use what is kept of %#x", kind, field, key)
 			}

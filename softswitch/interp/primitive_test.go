@@ -153,14 +153,14 @@ func TestParsersThatLoop(t *testing.T) {
 	f := &packet.Frame{Data: make([]byte, 100)}
 	m.Start(f, f.Len())
 	m.Parse()
-	if got := m.prog.ErrorName(m.Ask.ParserError); got != "ParserTimeout" {
+	if got := m.state.Program.ErrorName(m.Ask.ParserError); got != "ParserTimeout" {
 		t.Errorf("parser error %s, want ParserTimeout", got)
 	}
 	state.Ops = extractHeader()
 	m = l.machine(t)
 	m.Start(f, f.Len())
 	m.Parse()
-	if got := m.prog.ErrorName(m.Ask.ParserError); got != "PacketTooShort" || m.cur != 100 {
+	if got := m.state.Program.ErrorName(m.Ask.ParserError); got != "PacketTooShort" || m.cur != 100 {
 		t.Errorf("parser error %s after %d bytes, want PacketTooShort after 100", got, m.cur)
 	}
 }

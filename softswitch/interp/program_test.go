@@ -10,6 +10,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/packet"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // lab builds programs with one header, h, and one action that ingress executes,
@@ -93,7 +94,7 @@ func (l *lab) pack(values ...*big.Int) []byte {
 		bitvec.FromBytes(limbs, u.Bytes())
 		for limb := range limbs {
 			n := min(64, w-64*limb)
-			putBits(b, at+w-64*limb-n, n, limbs[limb])
+			ops.PutBits(b, at+w-64*limb-n, n, limbs[limb])
 		}
 		at += w
 	}
@@ -108,7 +109,7 @@ func (l *lab) unpack(b []byte) []*big.Int {
 		v := new(big.Int)
 		for i := range f.Width {
 			v.Lsh(v, 1)
-			v.Or(v, new(big.Int).SetUint64(getBits(b, at+i, 1)))
+			v.Or(v, new(big.Int).SetUint64(ops.GetBits(b, at+i, 1)))
 		}
 		if f.Signed && f.Width > 0 && v.Bit(f.Width-1) == 1 {
 			v.Sub(v, pow2(f.Width))

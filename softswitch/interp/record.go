@@ -5,6 +5,7 @@ package interp
 import (
 	"slices"
 
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
@@ -93,21 +94,21 @@ func (t *Table) dropRecord(id uint32) {
 	t.recordOf[id] = none
 }
 
-// recentKeys caches the records of recent keys of up to recentWidth bits, because
+// recentKeys caches the records of recent keys of up to RecentWidth bits, because
 // the packets of a flow are often adjacent.
 type recentKeys struct {
 	// slots have the key in the upper half, and in the lower one the record plus two,
 	// or one if there is none. 0 is free.
-	slots [recentSlots]uint64
+	slots [ops.RecentSlots]uint64
 	used  bool
 }
 
 // slot returns the cache slot of a key of so many bits. Short keys have a slot each.
 func (r *recentKeys) slot(key uint64, width int) *uint64 {
-	if width > recentBits {
-		key = key * recentFactor >> (64 - recentBits)
+	if width > ops.RecentBits {
+		key = key * ops.RecentFactor >> (64 - ops.RecentBits)
 	}
-	return &r.slots[key%recentSlots]
+	return &r.slots[key%ops.RecentSlots]
 }
 
 // forget invalidates the cache after a change of entries.

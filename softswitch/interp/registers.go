@@ -2,20 +2,22 @@
 
 package interp
 
+import "github.com/pauseless/pauseless/softswitch/interp/internal/ops"
+
 // Register is an array of registers.
 type Register struct {
 	Info *RegisterInfo
-	// cells are those of all arrays: see placeRegisters.
+	// cells are those of all arrays: see PlaceRegisters.
 	cells []uint64
 }
 
 // Limbs returns the number of limbs of a cell.
-func (r *Register) Limbs() int { return limbsOf(r.Info.Width) }
+func (r *Register) Limbs() int { return ops.LimbsOf(r.Info.Width) }
 
 // Cell returns the limbs of a cell, low ones first, for reading or writing. A
 // written value must fit the width.
 func (r *Register) Cell(i int) []uint64 {
-	at := r.Info.at + i*r.Info.step
+	at := r.Info.At + i*r.Info.Step
 	return r.cells[at : at+r.Limbs()]
 }
 

@@ -5,20 +5,22 @@ package interp
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // TestRegisterRows checks that every cell has limbs of its own, and that cells of
 // arrays of one size with the same index are adjacent.
 func TestRegisterRows(t *testing.T) {
-	p := &Program{Registers: []RegisterInfo{
+	p := &ops.Program{Registers: []RegisterInfo{
 		{Name: "flow a", Size: 100, Width: 48}, {Name: "one", Size: 1, Width: 32}, {Name: "wide", Size: 7, Width: 200, Initial: []uint64{1, 2, 3, 4}},
 		{Name: "flow b", Size: 100, Width: 1, Initial: []uint64{1}}, {Name: "none", Size: 0, Width: 8}, {Name: "flow c", Size: 100, Width: 64},
 	}}
 	for range 9 {
 		p.Registers = append(p.Registers, RegisterInfo{Name: "path", Size: 30, Width: 16})
 	}
-	p.placeRegisters()
-	s := NewState(p, 1)
+	p.PlaceRegisters()
+	s := NewState(programOf(p), 1)
 	for _, r := range s.Registers {
 		for i := range r.Info.Size {
 			for k, x := range r.Cell(i) {
@@ -30,7 +32,7 @@ func TestRegisterRows(t *testing.T) {
 	}
 	owner := map[*uint64]string{}
 	for _, r := range s.Registers {
-		if r.Info.Size > 0 && len(r.Cell(0)) != limbsOf(r.Info.Width) {
+		if r.Info.Size > 0 && len(r.Cell(0)) != ops.LimbsOf(r.Info.Width) {
 			t.Errorf("a cell of %s has %d limbs", r.Info.Name, len(r.Cell(0)))
 		}
 		for i := range r.Info.Size {
@@ -44,7 +46,7 @@ func TestRegisterRows(t *testing.T) {
 		}
 	}
 	line := func(register, i int) int {
-		return int(uintptr(unsafe.Pointer(&s.Registers[register].Cell(i)[0]))-uintptr(unsafe.Pointer(&s.cells[0]))) / (8 * rowLimbs)
+		return int(uintptr(unsafe.Pointer(&s.Registers[register].Cell(i)[0]))-uintptr(unsafe.Pointer(&s.cells[0]))) / (8 * ops.RowLimbs)
 	}
 	for i := range 100 {
 		if a := line(0, i); max(line(3, i), line(5, i)) > a+1 {
@@ -58,7 +60,7 @@ func TestRegisterRows(t *testing.T) {
 			}
 		}
 	}
-	if n := 100*3 + 30*9 + 1 + 7*4; len(s.cells) < n || len(s.cells) > n+6*rowLimbs {
+	if n := 100*3 + 30*9 + 1 + 7*4; len(s.cells) < n || len(s.cells) > n+6*ops.RowLimbs {
 		t.Errorf("%d limbs, want %d and at most a line more for each kind of row", len(s.cells), n)
 	}
 	a, b, c, wide := s.Registers[0].Cell(4), s.Registers[3].Cell(4), s.Registers[5].Cell(4), s.Registers[2].Cell(3)
@@ -73,17 +75,17 @@ func TestRegisterRows(t *testing.T) {
 
 // Arrays far from one another are in different rows, each in one only.
 func TestRowReach(t *testing.T) {
-	p := &Program{}
-	for i := range 3 * rowReach {
-		p.Registers = append(p.Registers, RegisterInfo{Name: "r", Size: 2 + i%rowReach, Width: 8})
+	p := &ops.Program{}
+	for i := range 3 * ops.RowReach {
+		p.Registers = append(p.Registers, RegisterInfo{Name: "r", Size: 2 + i%ops.RowReach, Width: 8})
 	}
-	p.placeRegisters()
+	p.PlaceRegisters()
 	seen := map[int]bool{}
 	for _, r := range p.Registers {
-		if r.step != 1 || r.narrow != r.Size || seen[r.at] || r.at+r.Size > p.cells {
-			t.Fatalf("%+v of %d limbs", r, p.cells)
+		if r.Step != 1 || r.Narrow != r.Size || seen[r.At] || r.At+r.Size > p.Cells {
+			t.Fatalf("%+v of %d limbs", r, p.Cells)
 		}
-		seen[r.at] = true
+		seen[r.At] = true
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // selected sends packets through a table with a selector of three members,
@@ -21,7 +22,7 @@ func selected(t *testing.T, algo string, packets []byte, change func(*Group)) []
 	p := l.json.Pipelines[0]
 	p.InitTable, p.ActionCalls = "t", nil
 	p.Tables = []*bmv2json.Table{{Name: "t", MatchType: "exact", Type: "indirect_ws", ActionProfile: "s", MaxSize: 4, ActionIDs: []int{1}, Actions: []string{"act"},
-		Key: []*bmv2json.Key{{MatchType: "valid", Target: bmv2json.FieldRef{Header: "h", Field: validField}}}, NextTables: bmv2json.NextTables{{Action: "act"}}}}
+		Key: []*bmv2json.Key{{MatchType: "valid", Target: bmv2json.FieldRef{Header: "h", Field: ops.ValidField}}}, NextTables: bmv2json.NextTables{{Action: "act"}}}}
 	p.ActionProfiles = []*bmv2json.ActionProfile{{Name: "s", MaxSize: 8, Selector: &bmv2json.Selector{Algo: algo, Input: []*bmv2json.Value{bmv2json.Field("h", "x")}}}}
 	m := l.machine(t)
 	s := m.State()

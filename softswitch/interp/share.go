@@ -25,7 +25,7 @@ type Contents struct {
 // tables cannot share them: packets change parts of them, such as counters, or a lookup
 // needs scratch memory.
 func (t *Table) Contents() *Contents {
-	if !t.Info.simple() || len(t.registers) > 0 || !table.CanShare(t.index) || slices.ContainsFunc(t.entries, func(e Entry) bool { return e.Ext != nil }) {
+	if !t.Info.Simple() || len(t.registers) > 0 || !table.CanShare(t.index) || slices.ContainsFunc(t.entries, func(e Entry) bool { return e.Ext != nil }) {
 		return nil
 	}
 	t.shared = true

@@ -7,22 +7,23 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
 // shareLab is a program whose tables find entries in all ways, and a table of each.
 func shareLab() *Program {
-	p := &Program{Name: "share", Actions: []ActionInfo{{Name: "a", slots: 2, Params: []ParamInfo{{Name: "x", Width: 64}, {Name: "y", Width: 64, slot: 1}}}}}
+	p := &ops.Program{Name: "share", Actions: []ActionInfo{{Name: "a", Slots: 2, Params: []ParamInfo{{Name: "x", Width: 64}, {Name: "y", Width: 64, Slot: 1}}}}}
 	for _, t := range []struct {
 		kind  string
 		width int
 	}{{"exact", 8}, {"exact", 30}, {"exact", 64}, {"exact", 100}, {"lpm", 32}, {"lpm", 60}, {"ternary", 32}} {
-		info := &TableInfo{Name: fmt.Sprint(t.kind, t.width), Kind: t.kind, Width: t.width, Size: 1000, Actions: []int{0}, Profile: -1, Meter: -1, meterSlot: -1, entrySlot: -1,
-			Default: DefaultInfo{Action: -1}, Key: []KeyInfo{{Width: t.width, Kind: t.kind}}, parts: []keyPart{{mask: 1<<min(t.width, 63) - 1}}, pcs: []int32{1, 2, 3}, number: len(p.Tables)}
-		info.orderActions(1)
+		info := &TableInfo{Name: fmt.Sprint(t.kind, t.width), Kind: t.kind, Width: t.width, Size: 1000, Actions: []int{0}, Profile: -1, Meter: -1, MeterSlot: -1, EntrySlot: -1,
+			Default: DefaultInfo{Action: -1}, Key: []KeyInfo{{Width: t.width, Kind: t.kind}}, Parts: []ops.KeyPart{{Mask: 1<<min(t.width, 63) - 1}}, PCs: []int32{1, 2, 3}, Number: len(p.Tables)}
+		info.OrderActions(1)
 		p.Tables = append(p.Tables, info)
 	}
-	return p
+	return programOf(p)
 }
 
 // randomMatch returns one of few matches, so that changes meet.

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // resident returns how many pages of a slice are in memory, and how many it has.
@@ -28,8 +30,8 @@ func resident(t *testing.T, cells []uint64) (in, all int) {
 // The registers of a sparse state take memory when they are first written, and begin with
 // their initial values.
 func TestSparseRegistersTakeMemoryWhenWritten(t *testing.T) {
-	p := &Program{Registers: []RegisterInfo{{Name: "a", Size: 1 << 18, Width: 32, step: 1}, {Name: "b", Size: 8, Width: 32, at: 1 << 18, step: 1, Initial: []uint64{7}}}, cells: 1<<18 + 8}
-	s := NewSparseState(p, 1)
+	p := &ops.Program{Registers: []RegisterInfo{{Name: "a", Size: 1 << 18, Width: 32, Step: 1}, {Name: "b", Size: 8, Width: 32, At: 1 << 18, Step: 1, Initial: []uint64{7}}}, Cells: 1<<18 + 8}
+	s := NewSparseState(programOf(p), 1)
 	in, all := resident(t, s.cells)
 	if in == all {
 		t.Skip("SKIP: the system does not say which pages are in memory")
@@ -58,7 +60,7 @@ func TestSparseRegistersTakeMemoryWhenWritten(t *testing.T) {
 		}
 	}
 	for _, cells := range []int{0, 3, 600} {
-		if got := len(NewSparseState(&Program{cells: cells}, 1).cells); got != cells {
+		if got := len(NewSparseState(programOf(&ops.Program{Cells: cells}), 1).cells); got != cells {
 			t.Errorf("a program with %d cells has %d", cells, got)
 		}
 	}

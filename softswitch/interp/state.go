@@ -5,10 +5,10 @@ package interp
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 	"github.com/pauseless/pauseless/softswitch/table"
 )
 
@@ -24,27 +24,27 @@ type State struct {
 	VSets     []*VSet
 	cells     []uint64 // of Registers
 	tables    []Table  // Tables
-	memos     []hashMemo
-	rng       generator
+	memos     []ops.HashMemo
+	rng       ops.Generator
 }
 
 // NewState returns the initial state of a program. seed initialises its random
 // numbers.
 func NewState(p *Program, seed uint64) *State {
-	return newState(p, seed, make([]uint64, p.cells))
+	return newState(p, seed, make([]uint64, p.code.Cells))
 }
 
 // NewSparseState is NewState for many switches in a process, most of which use few of
 // their registers: on Linux, registers take memory when they are first written, in pages of
 // the system, which need more of the processor's translation entries than huge pages.
 func NewSparseState(p *Program, seed uint64) *State {
-	cells := make([]uint64, p.cells)
+	cells := make([]uint64, p.code.Cells)
 	sparse(cells)
 	return newState(p, seed, cells)
 }
 
 func newState(p *Program, seed uint64, cells []uint64) *State {
-	s := &State{Program: p, rng: generator{seed}, cells: cells}
+	s := &State{Program: p, rng: ops.Generator{State: seed}, cells: cells}
 	for i := range p.Registers {
 		r := &Register{Info: &p.Registers[i], cells: s.cells}
 		if r.Info.Initial != nil {
@@ -76,13 +76,13 @@ func newState(p *Program, seed uint64, cells []uint64) *State {
 	}
 	s.tables = make([]Table, len(p.Tables))
 	for i, t := range p.Tables {
-		s.tables[i].init(p, t)
+		s.tables[i].init(p.code, t)
 		s.Tables = append(s.Tables, &s.tables[i])
 	}
 	s.bindDirect()
-	s.memos = make([]hashMemo, len(p.calcs))
+	s.memos = make([]ops.HashMemo, len(p.code.Calcs))
 	for i := range s.memos {
-		s.memos[i].rng = &s.rng
+		s.memos[i].Random = &s.rng
 	}
 	return s
 }
@@ -111,10 +111,10 @@ func (s *State) bindDirect() {
 }
 
 // Seed restarts the random numbers, as in NewState.
-func (s *State) Seed(seed uint64) { s.rng.state = seed }
+func (s *State) Seed(seed uint64) { s.rng.State = seed }
 
 // Random returns the random number of 0…most that the program would draw next.
-func (s *State) Random(most uint64) uint64 { return s.rng.between(0, most) }
+func (s *State) Random(most uint64) uint64 { return s.rng.Between(0, most) }
 
 // Counter counts packets and their bytes.
 type Counter struct{ Packets, Bytes uint64 }
@@ -173,7 +173,7 @@ type VSet struct {
 func (v *VSet) Set(values [][]uint64) {
 	v.Values = values
 	bytes := 0
-	for _, w := range v.Info.widths {
+	for _, w := range v.Info.FieldWidths {
 		bytes += (w + 7) / 8
 	}
 	v.index = table.NewExact(max(1, 8*bytes))
@@ -189,13 +189,13 @@ func (v *VSet) Set(values [][]uint64) {
 func (v *VSet) pad(value []uint64, bytes int) []uint64 {
 	d := make([]uint64, bitvec.Limbs(8*bytes))
 	from, to := v.Info.Width, 8*bytes
-	for _, w := range v.Info.widths {
+	for _, w := range v.Info.FieldWidths {
 		from -= w
 		to -= (w + 7) / 8 * 8
 		part := make([]uint64, len(value))
 		bitvec.Shr(part, value, uint64(from), false)
 		bitvec.Mask(part, w)
-		place(d, part, to)
+		ops.Place(d, part, to)
 	}
 	return d
 }
@@ -255,7 +255,7 @@ type Body struct {
 
 // NewBody returns the body of an entry. action is −1 if a member or group determines it.
 func NewBody(t *TableInfo, m *table.Match, action int, args []uint64) *Body {
-	at := t.argsAt()
+	at := t.ArgsAt()
 	b := &Body{action: int32(action), prefix: int32(m.Prefix), priority: m.Priority, limbs: make([]uint64, at+len(args)), ranges: m.Ranges}
 	copy(b.limbs, m.Value)
 	copy(b.limbs[bitvec.Limbs(t.Width):at], m.Mask)
@@ -309,8 +309,8 @@ const hotChunk = 1024
 // hotOf returns an entry's Hot.
 func (t *Table) hotOf(id uint32) *Hot { return &t.hot[id/hotChunk][id%hotChunk] }
 
-func (t *Table) init(p *Program, info *TableInfo) {
-	fields := info.ranges
+func (t *Table) init(p *ops.Program, info *TableInfo) {
+	fields := info.Ranges
 	for _, k := range info.Key {
 		if info.Kind == "lpm" && k.Kind == "lpm" {
 			fields = []table.Field{{Bit: k.Bit, Width: k.Width}}
@@ -322,11 +322,11 @@ func (t *Table) init(p *Program, info *TableInfo) {
 	}
 	t.Info, t.key = info, make([]uint64, bitvec.Limbs(info.Width))
 	t.setIndex(index)
-	t.argsAt = info.argsAt()
-	t.counts = info.Counters && !info.actionsCount
-	t.heavy = info.Meter >= 0 || info.Profile >= 0 || info.entrySlot >= 0
+	t.argsAt = info.ArgsAt()
+	t.counts = info.Counters && !info.ActionsCount
+	t.heavy = info.Meter >= 0 || info.Profile >= 0 || info.EntrySlot >= 0
 	t.extras = t.heavy || info.Counters || info.Timeout
-	t.records = newRecords(p.argsOf(info))
+	t.records = newRecords(p.ArgsOf(info))
 	t.missed = make([]uint64, t.records.stride)
 	t.quicken()
 	t.ResetDefault()
@@ -468,13 +468,13 @@ func (t *Table) insert(b *Body) uint32 {
 // one limb, and packets change nothing in its entries.
 func (t *Table) quicken() {
 	switch {
-	case t.Info.isDirect():
+	case t.Info.IsDirect():
 		t.direct = make([]uint32, 1<<t.Info.Width)
-	case t.Info.isRecent():
+	case t.Info.IsRecent():
 		t.recent = new(recentKeys)
 	}
-	exact := len(t.key) == 1 && t.Info.simple() && (t.exact32 != nil || t.exact != nil)
-	t.quick = t.direct != nil || t.recent != nil || exact && len(t.Info.parts) != 0
+	exact := len(t.key) == 1 && t.Info.Simple() && (t.exact32 != nil || t.exact != nil)
+	t.quick = t.direct != nil || t.recent != nil || exact && len(t.Info.Parts) != 0
 }
 
 // SetAction replaces the action of an entry.
@@ -490,7 +490,7 @@ func (t *Table) setBody(id uint32, b *Body) {
 	e := &t.entries[id]
 	e.Body, e.pc = b, -1
 	if b.action >= 0 {
-		e.pc = t.Info.byAction[2*b.action]
+		e.pc = t.Info.ByAction[2*b.action]
 	}
 	t.setRecord(id, e.pc, b.limbs[t.argsAt:])
 	if t.direct != nil {
@@ -520,11 +520,11 @@ func (t *Table) SetDefault(action int, args []uint64) {
 	}
 	t.def = Entry{Body: &Body{action: int32(action), prefix: -1, limbs: slices.Clone(args)}, Ext: ext}
 	switch {
-	case t.Info.inline:
+	case t.Info.Inline:
 	case action >= 0:
-		t.def.pc = t.Info.byAction[2*action+1]
+		t.def.pc = t.Info.ByAction[2*action+1]
 	default:
-		t.def.pc = t.Info.pcs[len(t.Info.pcs)-1]
+		t.def.pc = t.Info.PCs[len(t.Info.PCs)-1]
 	}
 	t.missed[0] = uint64(uint32(t.def.pc))
 	copy(t.missed[1:], args)
@@ -532,20 +532,3 @@ func (t *Table) SetDefault(action int, args []uint64) {
 
 // ResetDefault restores the program's default entry.
 func (t *Table) ResetDefault() { t.SetDefault(t.Info.Default.Action, t.Info.Default.Args) }
-
-// StateBytes returns the memory size of a program's arrays in bytes. It
-// allocates nothing.
-func StateBytes(p *Program) int64 {
-	n := 8 * int64(p.cells)
-	for i := range p.Counters {
-		if !p.Counters[i].Direct {
-			n += int64(p.Counters[i].Size) * int64(unsafe.Sizeof(Counter{}))
-		}
-	}
-	for i := range p.Meters {
-		if !p.Meters[i].Direct {
-			n += int64(p.Meters[i].Size) * int64(unsafe.Sizeof(Meter{}))
-		}
-	}
-	return n
-}

@@ -2,98 +2,53 @@
 
 package interp
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/pauseless/pauseless/internal/bmv2json"
-)
-
-// tna is the Tofino Native Architecture: each gress has a parser, a pipeline
-// and a deparser, and only the packet's bytes pass from ingress to egress.
-var tna = architecture{
-	name:      bmv2json.TNA,
-	parsers:   [gresses]string{"ingress_parser", "egress_parser"},
-	pipelines: [gresses]string{"ingress", "egress"},
-	deparsers: [gresses]string{"ingress_deparser", "egress_deparser"},
-	fields: map[string]use{
-		"ingress_intrinsic_metadata_from_parser.global_tstamp":   0,
-		"ingress_intrinsic_metadata_from_parser.parser_err":      0,
-		"ingress_intrinsic_metadata_for_deparser.drop_ctl":       useIngress | useWrite,
-		"ingress_intrinsic_metadata_for_tm.ucast_egress_port":    useIngress | useWrite,
-		"ingress_intrinsic_metadata_for_tm.bypass_egress":        useIngress,
-		"ingress_intrinsic_metadata_for_tm.ingress_cos":          useIngress,
-		"ingress_intrinsic_metadata_for_tm.qid":                  useIngress,
-		"ingress_intrinsic_metadata_for_tm.icos_for_copy_to_cpu": useIngress,
-		"ingress_intrinsic_metadata_for_tm.copy_to_cpu":          useIngress,
-		"ingress_intrinsic_metadata_for_tm.mcast_grp_a":          useIngress,
-		"ingress_intrinsic_metadata_for_tm.mcast_grp_b":          useIngress,
-		"ingress_intrinsic_metadata_for_tm.rid":                  useIngress,
-		"egress_intrinsic_metadata_from_parser.global_tstamp":    0,
-		"egress_intrinsic_metadata_from_parser.parser_err":       0,
-		"egress_intrinsic_metadata_for_deparser.drop_ctl":        useEgress | useWrite,
-	},
-	zeroBeyond: true,
-}
-
-func init() {
-	all := slices.Sorted(maps.Keys(tna.fields))
-	tna.reads = [gresses][]string{all, all}
-}
+import "github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 
 // DeparseIn executes the statements of ingress's deparser other than emit.
-func (m *Machine) DeparseIn() { m.run(&m.phases.finish[in]) }
+func (m *Machine) DeparseIn() { m.run(&m.phases.finish[ops.In]) }
 
 // DeparseOut is DeparseIn for egress.
-func (m *Machine) DeparseOut() { m.run(&m.phases.finish[out]) }
+func (m *Machine) DeparseOut() { m.run(&m.phases.finish[ops.Out]) }
 
 // EmitIn writes the headers that ingress's deparser emits into the frame.
-func (m *Machine) EmitIn() { m.deparse(in) }
+func (m *Machine) EmitIn() { m.deparse(ops.In) }
 
 // EmitOut is EmitIn for egress.
-func (m *Machine) EmitOut() { m.deparse(out) }
+func (m *Machine) EmitOut() { m.deparse(ops.Out) }
 
 // AppendList appends the concatenated fields of a field list, padded with zeros
 // to a whole byte.
 func (m *Machine) AppendList(id int, b []byte) []byte {
-	l := m.prog.fieldLists[id]
+	l := m.prog.FieldLists[id]
 	if l == nil {
 		return b
 	}
 	at := 8 * len(b)
-	for range (l.bits + 7) / 8 {
+	for range (l.Bits + 7) / 8 {
 		b = append(b, 0)
 	}
-	for _, f := range l.fields {
-		for limb := f.limbs - 1; limb >= 0; limb-- {
-			n := min(64, f.width-64*limb)
-			putBits(b, at, n, m.f[f.slot+limb])
+	for _, f := range l.Fields {
+		for limb := f.Limbs - 1; limb >= 0; limb-- {
+			n := min(64, f.Width-64*limb)
+			ops.PutBits(b, at, n, m.f[f.Slot+limb])
 			at += n
 		}
 	}
 	return b
 }
 
-// Parser errors of Tofino, tofino1_base.p4.
-const (
-	tofinoNoMatch    = 0x0001
-	tofinoPartialHdr = 0x0002
-	tofinoCtrRange   = 0x0004
-	tofinoTimeout    = 0x0010
-)
-
 // TofinoError returns Tofino's number for the parser's result, 0 without an
 // error.
 func (m *Machine) TofinoError() uint64 {
 	switch p := m.prog; m.Ask.ParserError {
-	case p.errNone:
+	case p.ErrNone:
 		return 0
-	case p.errShort, p.errHeader:
-		return tofinoPartialHdr
-	case p.errStack, p.errArgument, p.errCounter:
-		return tofinoCtrRange
-	case p.errTimeout:
-		return tofinoTimeout
+	case p.ErrShort, p.ErrHeader:
+		return ops.TofinoPartialHdr
+	case p.ErrStack, p.ErrArgument, p.ErrCounter:
+		return ops.TofinoCtrRange
+	case p.ErrTimeout:
+		return ops.TofinoTimeout
 	}
-	return tofinoNoMatch
+	return ops.TofinoNoMatch
 }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/bitvec"
+	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // maxSteps limits the backward jumps of one packet in a parser or an action: a
@@ -25,25 +26,25 @@ type phase struct {
 // phases are the phases of a program, and the code of its deparsers and of Start.
 type phases struct {
 	clear, arrive           uintptr
-	parse, pipeline, finish [gresses]phase
-	deparse                 [gresses]deparser
+	parse, pipeline, finish [ops.Gresses]phase
+	deparse                 [ops.Gresses]ops.Deparser
 }
 
-func newPhases(p *Program) (s phases) {
-	if n := p.native; n != nil {
-		s.clear, s.arrive, s.deparse = n.clear, n.arrive, n.deparse
+func newPhases(p *ops.Program) (s phases) {
+	if n := p.Native; n != nil {
+		s.clear, s.arrive, s.deparse = n.Clear, n.Arrive, n.Deparse
 	}
-	for g := range gresses {
-		s.parse[g], s.pipeline[g], s.finish[g] = newPhase(p, p.parse[g]), newPhase(p, p.pipeline[g]), newPhase(p, p.finish[g])
+	for g := range ops.Gresses {
+		s.parse[g], s.pipeline[g], s.finish[g] = newPhase(p, p.Parse[g]), newPhase(p, p.Pipeline[g]), newPhase(p, p.Finish[g])
 	}
 	return s
 }
 
-func newPhase(p *Program, start int32) phase {
-	if p.native == nil {
+func newPhase(p *ops.Program, start int32) phase {
+	if p.Native == nil {
 		return phase{start: start}
 	}
-	return phase{start, p.native.address[start]}
+	return phase{start, p.Native.Address[start]}
 }
 
 // run executes a phase. Code stays in memory as long as its program, and so as long
@@ -56,7 +57,7 @@ func (m *Machine) run(p *phase) {
 	}
 }
 
-// interpret executes instructions from start to the next iEnd.
+// interpret executes instructions from start to the next End.
 //
 // It handles the frequent instructions in one loop without calls that return,
 // so that the Go compiler uses a jump table and keeps variables in registers.
@@ -66,262 +67,262 @@ func (m *Machine) run(p *phase) {
 func (m *Machine) interpret(start int32) {
 	pc := int(start)
 	for pc >= 0 {
-		f, code := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(m.prog.code))
+		f, code := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(m.prog.Code))
 		ip := at(code, uint64(pc))
 		var header uint64 // its offset in the packet
 	loop:
-		in := (*instr)(ip)
-		ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
-		switch in.op {
-		case iEnd:
+		in := (*ops.Instr)(ip)
+		ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
+		switch in.Op {
+		case ops.End:
 			return
 
-		case iMov:
-			*at64(f, in.d) = *at64(f, in.a) & in.imm
+		case ops.Mov:
+			*at64(f, in.D) = *at64(f, in.A) & in.Imm
 			goto loop
-		case iMovI:
+		case ops.MovI:
 			for {
-				*at64(f, in.d) = in.imm
-				if in.a == 0 {
+				*at64(f, in.D) = in.Imm
+				if in.A == 0 {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 			}
-		case iAdd:
-			*at64(f, in.d) = (*at64(f, in.a) + *at64(f, in.b)) & in.imm
+		case ops.Add:
+			*at64(f, in.D) = (*at64(f, in.A) + *at64(f, in.B)) & in.Imm
 			goto loop
-		case iSub:
-			*at64(f, in.d) = (*at64(f, in.a) - *at64(f, in.b)) & in.imm
+		case ops.Sub:
+			*at64(f, in.D) = (*at64(f, in.A) - *at64(f, in.B)) & in.Imm
 			goto loop
-		case iMul:
-			*at64(f, in.d) = (*at64(f, in.a) * *at64(f, in.b)) & in.imm
+		case ops.Mul:
+			*at64(f, in.D) = (*at64(f, in.A) * *at64(f, in.B)) & in.Imm
 			goto loop
-		case iAnd:
-			*at64(f, in.d) = *at64(f, in.a) & *at64(f, in.b) & in.imm
+		case ops.And:
+			*at64(f, in.D) = *at64(f, in.A) & *at64(f, in.B) & in.Imm
 			goto loop
-		case iOr:
-			*at64(f, in.d) = (*at64(f, in.a) | *at64(f, in.b)) & in.imm
+		case ops.Or:
+			*at64(f, in.D) = (*at64(f, in.A) | *at64(f, in.B)) & in.Imm
 			goto loop
-		case iXor:
-			*at64(f, in.d) = (*at64(f, in.a) ^ *at64(f, in.b)) & in.imm
+		case ops.Xor:
+			*at64(f, in.D) = (*at64(f, in.A) ^ *at64(f, in.B)) & in.Imm
 			goto loop
-		case iShl:
-			*at64(f, in.d) = *at64(f, in.a) << *at64(f, in.b) & in.imm
+		case ops.Shl:
+			*at64(f, in.D) = *at64(f, in.A) << *at64(f, in.B) & in.Imm
 			goto loop
-		case iShr:
-			*at64(f, in.d) = *at64(f, in.a) >> *at64(f, in.b) & in.imm
+		case ops.Shr:
+			*at64(f, in.D) = *at64(f, in.A) >> *at64(f, in.B) & in.Imm
 			goto loop
-		case iNot:
-			*at64(f, in.d) = ^*at64(f, in.a) & in.imm
+		case ops.Not:
+			*at64(f, in.D) = ^*at64(f, in.A) & in.Imm
 			goto loop
-		case iShlOr:
-			*at64(f, in.d) = *at64(f, in.a)<<(in.imm&63) | *at64(f, in.b)
+		case ops.ShlOr:
+			*at64(f, in.D) = *at64(f, in.A)<<(in.Imm&63) | *at64(f, in.B)
 			goto loop
-		case iOrI:
-			*at64(f, in.d) |= in.imm
+		case ops.OrI:
+			*at64(f, in.D) |= in.Imm
 			goto loop
-		case iUSat:
-			*at64(f, in.d) = usat(*at64(f, in.a), in.b != 0, in.imm)
-			goto loop
-
-		case iEq:
-			*at64(f, in.d) = bit(*at64(f, in.a) == *at64(f, in.b))
-			goto loop
-		case iNe:
-			*at64(f, in.d) = bit(*at64(f, in.a) != *at64(f, in.b))
-			goto loop
-		case iLtU:
-			*at64(f, in.d) = bit(*at64(f, in.a) < *at64(f, in.b))
-			goto loop
-		case iLeU:
-			*at64(f, in.d) = bit(*at64(f, in.a) <= *at64(f, in.b))
-			goto loop
-		case iLtS:
-			*at64(f, in.d) = bit(int64(*at64(f, in.a)) < int64(*at64(f, in.b)))
-			goto loop
-		case iLeS:
-			*at64(f, in.d) = bit(int64(*at64(f, in.a)) <= int64(*at64(f, in.b)))
+		case ops.USat:
+			*at64(f, in.D) = usat(*at64(f, in.A), in.B != 0, in.Imm)
 			goto loop
 
-		case iJmp:
-			ip = at(code, in.imm)
+		case ops.Eq:
+			*at64(f, in.D) = bit(*at64(f, in.A) == *at64(f, in.B))
 			goto loop
-		case iJZ:
-			for *at64(f, in.a) != 0 {
-				if in.d == 0 {
+		case ops.Ne:
+			*at64(f, in.D) = bit(*at64(f, in.A) != *at64(f, in.B))
+			goto loop
+		case ops.LtU:
+			*at64(f, in.D) = bit(*at64(f, in.A) < *at64(f, in.B))
+			goto loop
+		case ops.LeU:
+			*at64(f, in.D) = bit(*at64(f, in.A) <= *at64(f, in.B))
+			goto loop
+		case ops.LtS:
+			*at64(f, in.D) = bit(int64(*at64(f, in.A)) < int64(*at64(f, in.B)))
+			goto loop
+		case ops.LeS:
+			*at64(f, in.D) = bit(int64(*at64(f, in.A)) <= int64(*at64(f, in.B)))
+			goto loop
+
+		case ops.Jmp:
+			ip = at(code, in.Imm)
+			goto loop
+		case ops.JZ:
+			for *at64(f, in.A) != 0 {
+				if in.D == 0 {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 			}
-			ip = at(code, in.imm)
+			ip = at(code, in.Imm)
 			goto loop
-		case iJNZ:
-			if *at64(f, in.a) != 0 {
-				ip = at(code, in.imm)
+		case ops.JNZ:
+			if *at64(f, in.A) != 0 {
+				ip = at(code, in.Imm)
 			}
 			goto loop
-		case iJBytes:
-			w := &m.prog.byteMatches[in.b]
-			if from := *at64(f, in.a) - 1; from < uint64(len(m.data)) && from+w.at[1]+8 <= uint64(len(m.data)) {
-				if (word(m.data, from+w.at[0])^w.value[0])&w.mask[0]|(word(m.data, from+w.at[1])^w.value[1])&w.mask[1] == 0 {
-					ip = at(code, in.imm)
+		case ops.JBytes:
+			w := &m.prog.ByteMatches[in.B]
+			if from := *at64(f, in.A) - 1; from < uint64(len(m.data)) && from+w.At[1]+8 <= uint64(len(m.data)) {
+				if (word(m.data, from+w.At[0])^w.Value[0])&w.Mask[0]|(word(m.data, from+w.At[1])^w.Value[1])&w.Mask[1] == 0 {
+					ip = at(code, in.Imm)
 				}
 				goto loop
 			}
-		case iJEq:
-			for *at64(f, in.a) != *at64(f, in.b) {
-				if in.d == 0 {
+		case ops.JEq:
+			for *at64(f, in.A) != *at64(f, in.B) {
+				if in.D == 0 {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 			}
-			ip = at(code, in.imm)
+			ip = at(code, in.Imm)
 			goto loop
-		case iJNe:
-			if *at64(f, in.a) != *at64(f, in.b) {
-				ip = at(code, in.imm)
-			}
-			goto loop
-		case iJLtU:
-			if *at64(f, in.a) < *at64(f, in.b) {
-				ip = at(code, in.imm)
+		case ops.JNe:
+			if *at64(f, in.A) != *at64(f, in.B) {
+				ip = at(code, in.Imm)
 			}
 			goto loop
-		case iJLeU:
-			for *at64(f, in.a) > *at64(f, in.b) {
-				if in.d == 0 {
+		case ops.JLtU:
+			if *at64(f, in.A) < *at64(f, in.B) {
+				ip = at(code, in.Imm)
+			}
+			goto loop
+		case ops.JLeU:
+			for *at64(f, in.A) > *at64(f, in.B) {
+				if in.D == 0 {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 			}
-			ip = at(code, in.imm)
+			ip = at(code, in.Imm)
 			goto loop
-		case iJLtS:
-			if int64(*at64(f, in.a)) < int64(*at64(f, in.b)) {
-				ip = at(code, in.imm)
+		case ops.JLtS:
+			if int64(*at64(f, in.A)) < int64(*at64(f, in.B)) {
+				ip = at(code, in.Imm)
 			}
 			goto loop
-		case iJLeS:
-			if int64(*at64(f, in.a)) <= int64(*at64(f, in.b)) {
-				ip = at(code, in.imm)
+		case ops.JLeS:
+			if int64(*at64(f, in.A)) <= int64(*at64(f, in.B)) {
+				ip = at(code, in.Imm)
 			}
 			goto loop
 
-		case iField:
-			at := *at64(f, in.a)
+		case ops.Field:
+			at := *at64(f, in.A)
 			if at == 0 {
-				*at64(f, in.d) = 0
+				*at64(f, in.D) = 0
 				goto loop
 			}
-			at += uint64(in.b) - 1
+			at += uint64(in.B) - 1
 			if at+8 <= uint64(len(m.data)) {
-				*at64(f, in.d) = word(m.data, at) << (in.imm & 63) >> (in.imm >> 8 & 63)
+				*at64(f, in.D) = word(m.data, at) << (in.Imm & 63) >> (in.Imm >> 8 & 63)
 				goto loop
 			}
-		case iPeek:
-			if at := m.cur + int(in.b); at+8 <= len(m.data) {
-				*at64(f, in.d) = word(m.data, uint64(at)) << (in.imm & 63) >> (in.imm >> 8 & 63)
+		case ops.Peek:
+			if at := m.cur + int(in.B); at+8 <= len(m.data) {
+				*at64(f, in.D) = word(m.data, uint64(at)) << (in.Imm & 63) >> (in.Imm >> 8 & 63)
 				goto loop
 			}
-		case iTake:
-			if next := m.cur + int(in.b); next <= len(m.data) {
-				*at64(f, in.d+relValid), *at64(f, in.d+relOffset), *at64(f, in.d+relDirty) = 1, uint64(m.cur)+1, 0
+		case ops.Take:
+			if next := m.cur + int(in.B); next <= len(m.data) {
+				*at64(f, in.D+ops.RelValid), *at64(f, in.D+ops.RelOffset), *at64(f, in.D+ops.RelDirty) = 1, uint64(m.cur)+1, 0
 				m.cur = next
 				goto loop
 			}
-		case iTakeFields:
-			if next := m.cur + int(in.b); next <= len(m.data) {
+		case ops.TakeFields:
+			if next := m.cur + int(in.B); next <= len(m.data) {
 				header = uint64(m.cur)
-				*at64(f, in.d+relValid), *at64(f, in.d+relOffset), *at64(f, in.d+relDirty) = 1, header+1, 0
+				*at64(f, in.D+ops.RelValid), *at64(f, in.D+ops.RelOffset), *at64(f, in.D+ops.RelDirty) = 1, header+1, 0
 				m.cur = next
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 				goto fields
 			}
-		case iFields:
-			if header = *at64(f, in.a); header != 0 {
+		case ops.Fields:
+			if header = *at64(f, in.A); header != 0 {
 				header--
 				goto fields
 			}
-		case iMovs:
-			for n := in.b; ; n-- {
-				*at64(f, in.d) = *at64(f, in.a) & in.imm
+		case ops.Movs:
+			for n := in.B; ; n-- {
+				*at64(f, in.D) = *at64(f, in.A) & in.Imm
 				if n == 1 {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 			}
-		case iShlOrRead:
-			i := *at64(f, in.a)<<(in.imm&63) | *at64(f, in.b)
-			*at64(f, in.d) = i
-			in = (*instr)(ip)
-			if r := &m.prog.Registers[in.imm]; i < uint64(r.narrow) {
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
-				*at64(f, in.d) = m.cells[r.at+int(i)*r.step]
-				if in.b < sameIndex {
+		case ops.ShlOrRead:
+			i := *at64(f, in.A)<<(in.Imm&63) | *at64(f, in.B)
+			*at64(f, in.D) = i
+			in = (*ops.Instr)(ip)
+			if r := &m.prog.Registers[in.Imm]; i < uint64(r.Narrow) {
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
+				*at64(f, in.D) = m.cells[r.At+int(i)*r.Step]
+				if in.B < ops.SameIndex {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 				goto read
 			}
 			goto loop
-		case iRegRead:
+		case ops.RegRead:
 			goto read
-		case iRegWrite:
-			if r, i := &m.prog.Registers[in.imm], *at64(f, in.a); i < uint64(r.narrow) {
-				m.cells[r.at+int(i)*r.step] = *at64(f, in.b)
+		case ops.RegWrite:
+			if r, i := &m.prog.Registers[in.Imm], *at64(f, in.A); i < uint64(r.Narrow) {
+				m.cells[r.At+int(i)*r.Step] = *at64(f, in.B)
 				goto loop
 			}
 		}
 		goto other
 
 	read:
-		for i := *at64(f, in.a); ; {
-			r := &m.prog.Registers[in.imm]
-			if i >= uint64(r.narrow) {
+		for i := *at64(f, in.A); ; {
+			r := &m.prog.Registers[in.Imm]
+			if i >= uint64(r.Narrow) {
 				break
 			}
-			*at64(f, in.d) = m.cells[r.at+int(i)*r.step]
-			if in.b < sameIndex {
+			*at64(f, in.D) = m.cells[r.At+int(i)*r.Step]
+			if in.B < ops.SameIndex {
 				goto loop
 			}
-			in = (*instr)(ip)
-			ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+			in = (*ops.Instr)(ip)
+			ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 		}
 		goto other
 
 	fields:
-		if header+uint64(in.lastByte())+8 <= uint64(len(m.data)) {
+		if header+uint64(in.LastByte())+8 <= uint64(len(m.data)) {
 			b := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.data)), header)
-			for n := in.run(); ; n-- {
-				x := binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(b, uintptr(in.b)))[:])
-				*at64(f, in.d) = x << (in.imm & 63) >> (in.imm >> 8 & 63)
+			for n := in.Run(); ; n-- {
+				x := binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(b, uintptr(in.B)))[:])
+				*at64(f, in.D) = x << (in.Imm & 63) >> (in.Imm >> 8 & 63)
 				if n == 1 {
 					goto loop
 				}
-				in = (*instr)(ip)
-				ip = unsafe.Add(ip, unsafe.Sizeof(instr{}))
+				in = (*ops.Instr)(ip)
+				ip = unsafe.Add(ip, unsafe.Sizeof(ops.Instr{}))
 			}
 		}
 
 	other:
-		if in.op == iApply {
-			pc = int(m.applyTable(m.state.Tables[in.imm]))
+		if in.Op == ops.Apply {
+			pc = int(m.applyTable(m.state.Tables[in.Imm]))
 			continue
 		}
-		pc = m.step(in, int((uintptr(ip)-uintptr(code))/unsafe.Sizeof(instr{})))
+		pc = m.step(in, int((uintptr(ip)-uintptr(code))/unsafe.Sizeof(ops.Instr{})))
 	}
 }
 
 // at returns the address of an instruction, and at64 that of a slot.
 func at(code unsafe.Pointer, pc uint64) unsafe.Pointer {
-	return unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(instr{}))
+	return unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(ops.Instr{}))
 }
 
 // word returns the eight bytes of b from at, which must exist.
@@ -329,250 +330,250 @@ func word(b []byte, at uint64) uint64 {
 	return binary.BigEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), at))[:])
 }
 
-func at64(f unsafe.Pointer, s slot) *uint64 { return (*uint64)(unsafe.Add(f, uintptr(s)*8)) }
+func at64(f unsafe.Pointer, s ops.Slot) *uint64 { return (*uint64)(unsafe.Add(f, uintptr(s)*8)) }
 
 // step executes an instruction that run does not handle, and returns the next
 // instruction: pc, unless the instruction changes it, or −1 for none.
-func (m *Machine) step(in *instr, pc int) int {
+func (m *Machine) step(in *ops.Instr, pc int) int {
 	f := m.f
-	switch in.op {
-	case iDiv:
-		f[in.d] = 0
-		if b := f[in.b]; b != 0 {
-			f[in.d] = f[in.a] / b & in.imm
+	switch in.Op {
+	case ops.Div:
+		f[in.D] = 0
+		if b := f[in.B]; b != 0 {
+			f[in.D] = f[in.A] / b & in.Imm
 		}
-	case iMod:
-		if b := f[in.b]; b != 0 {
-			f[in.d] = f[in.a] % b & in.imm
+	case ops.Mod:
+		if b := f[in.B]; b != 0 {
+			f[in.D] = f[in.A] % b & in.Imm
 		} else {
-			f[in.d] = 0
+			f[in.D] = 0
 		}
-	case iSar:
-		f[in.d] = uint64(int64(f[in.a])>>f[in.b]) & in.imm
-	case iSext:
-		shift := 64 - in.imm
-		f[in.d] = uint64(int64(f[in.a]<<shift) >> shift)
-	case iSSat:
-		f[in.d] = ssat(f[in.a], in.b != 0, in.imm)
-	case iBack:
+	case ops.Sar:
+		f[in.D] = uint64(int64(f[in.A])>>f[in.B]) & in.Imm
+	case ops.Sext:
+		shift := 64 - in.Imm
+		f[in.D] = uint64(int64(f[in.A]<<shift) >> shift)
+	case ops.SSat:
+		f[in.D] = ssat(f[in.A], in.B != 0, in.Imm)
+	case ops.Back:
 		if m.steps++; m.steps > maxSteps {
 			m.fail("a loop does not end")
 			return -1
 		}
-		return int(in.imm)
+		return int(in.Imm)
 
-	case iElem:
-		if i := f[in.a]; i < uint64(in.k()) {
-			f[in.d] = uint64(in.n()) + i*uint64(in.m())
+	case ops.Elem:
+		if i := f[in.A]; i < uint64(in.K()) {
+			f[in.D] = uint64(in.N()) + i*uint64(in.M())
 		} else {
-			f[in.d] = nowhere
+			f[in.D] = ops.Nowhere
 		}
-	case iLoad:
-		if base := f[in.a]; base != nowhere {
-			f[in.d] = f[base+in.imm]
+	case ops.Load:
+		if base := f[in.A]; base != ops.Nowhere {
+			f[in.D] = f[base+in.Imm]
 		} else {
-			f[in.d] = 0
+			f[in.D] = 0
 		}
-	case iStore:
-		if base := f[in.a]; base != nowhere {
-			f[base+in.imm] = f[in.b]
+	case ops.Store:
+		if base := f[in.A]; base != ops.Nowhere {
+			f[base+in.Imm] = f[in.B]
 		}
 
-	case iAddHeader:
-		m.addHeader(f[in.a], &m.prog.headerOps[in.imm], true)
-	case iAddValid:
-		m.addHeader(f[in.a], &m.prog.headerOps[in.imm], false)
-	case iRemoveHeader:
-		m.removeHeader(f[in.a], &m.prog.headerOps[in.imm])
-	case iCopyHeader:
-		m.copyHeader(f[in.a], f[in.b], &m.prog.headerOps[in.imm])
-	case iHeaderEq:
-		f[in.d] = bit(m.headersEqual(f[in.a], f[in.b], m.prog.headerOps[in.imm].typ))
-	case iVarbit:
-		a, b := f[in.a], f[in.b]
-		if a == nowhere || b == nowhere {
+	case ops.AddHeader:
+		m.addHeader(f[in.A], &m.prog.HeaderOps[in.Imm], true)
+	case ops.AddValid:
+		m.addHeader(f[in.A], &m.prog.HeaderOps[in.Imm], false)
+	case ops.RemoveHeader:
+		m.removeHeader(f[in.A], &m.prog.HeaderOps[in.Imm])
+	case ops.CopyHeader:
+		m.copyHeader(f[in.A], f[in.B], &m.prog.HeaderOps[in.Imm])
+	case ops.HeaderEq:
+		f[in.D] = bit(m.headersEqual(f[in.A], f[in.B], m.prog.HeaderOps[in.Imm].Type))
+	case ops.Varbit:
+		a, b := f[in.A], f[in.B]
+		if a == ops.Nowhere || b == ops.Nowhere {
 			break
 		}
-		f[a+relVarLen], f[a+relVarOff], f[a+relOffset] = f[b+relVarLen], f[b+relVarOff], 0
-	case iVarEq:
-		f[in.d] = bit(m.varbitsEqual(f[in.a], f[in.b]))
-	case iPush:
-		m.push(&m.prog.stackOps[in.imm], f[in.b])
-	case iPop:
-		m.pop(&m.prog.stackOps[in.imm], f[in.b])
-	case iCopyStack:
-		a, b := &m.prog.stackOps[in.n()], &m.prog.stackOps[in.m()]
-		f[a.next] = f[b.next]
-		copy(f[a.base:a.base+a.n*a.stride], f[b.base:b.base+b.n*b.stride])
+		f[a+ops.RelVarLen], f[a+ops.RelVarOff], f[a+ops.RelOffset] = f[b+ops.RelVarLen], f[b+ops.RelVarOff], 0
+	case ops.VarEq:
+		f[in.D] = bit(m.varbitsEqual(f[in.A], f[in.B]))
+	case ops.Push:
+		m.push(&m.prog.StackOps[in.Imm], f[in.B])
+	case ops.Pop:
+		m.pop(&m.prog.StackOps[in.Imm], f[in.B])
+	case ops.CopyStack:
+		a, b := &m.prog.StackOps[in.N()], &m.prog.StackOps[in.M()]
+		f[a.Next] = f[b.Next]
+		copy(f[a.Base:a.Base+a.N*a.Stride], f[b.Base:b.Base+b.N*b.Stride])
 
-	case iRegRead:
-		r := m.state.Registers[in.imm]
-		if i := f[in.a]; i < uint64(r.Info.Size) {
-			copy(f[in.d:], r.Cell(int(i)))
-		} else if in.b&^sameIndex != 0 {
-			clear(f[in.d : int(in.d)+r.Limbs()])
+	case ops.RegRead:
+		r := m.state.Registers[in.Imm]
+		if i := f[in.A]; i < uint64(r.Info.Size) {
+			copy(f[in.D:], r.Cell(int(i)))
+		} else if in.B&^ops.SameIndex != 0 {
+			clear(f[in.D : int(in.D)+r.Limbs()])
 		}
-	case iRegWrite:
-		r := m.state.Registers[in.imm]
-		if i := f[in.a]; i < uint64(r.Info.Size) {
-			copy(r.Cell(int(i)), f[in.b:])
+	case ops.RegWrite:
+		r := m.state.Registers[in.Imm]
+		if i := f[in.A]; i < uint64(r.Info.Size) {
+			copy(r.Cell(int(i)), f[in.B:])
 		}
-	case iRandom:
-		if lo, hi := f[in.a], f[in.b]; lo <= hi {
-			f[in.d] = m.state.rng.between(lo, hi)
+	case ops.Random:
+		if lo, hi := f[in.A], f[in.B]; lo <= hi {
+			f[in.D] = m.state.rng.Between(lo, hi)
 		}
-	case iHash:
-		size := f[in.b]
+	case ops.Hash:
+		size := f[in.B]
 		if size == 0 {
 			size = 1
 		}
-		f[in.d] = f[in.a] + m.hash(int(in.imm))%size
-	case iWhole:
-		f[in.d] = m.hash(int(in.imm))
-	case iMath:
-		f[in.d] = m.prog.mathUnits[in.imm].execute(f[in.a])
-	case iCount:
-		if c := m.state.Counters[in.imm].cell(f[in.a]); c != nil {
+		f[in.D] = f[in.A] + m.hash(int(in.Imm))%size
+	case ops.Whole:
+		f[in.D] = m.hash(int(in.Imm))
+	case ops.Math:
+		f[in.D] = m.prog.MathUnits[in.Imm].Execute(f[in.A])
+	case ops.Count:
+		if c := m.state.Counters[in.Imm].cell(f[in.A]); c != nil {
 			c.Packets++
-			c.Bytes += m.lengthWithout(f[in.b])
+			c.Bytes += m.lengthWithout(f[in.B])
 		}
-	case iMeter:
-		a := &m.state.Meters[in.imm]
-		if c := a.cell(f[in.a]); c != nil {
-			bytes := m.lengthWithout(f[in.b] >> colourBits)
+	case ops.Meter:
+		a := &m.state.Meters[in.Imm]
+		if c := a.cell(f[in.A]); c != nil {
+			bytes := m.lengthWithout(f[in.B] >> ops.ColourBits)
 			n := uint64(1)
 			if a.Info.Bytes {
 				n = bytes
 			}
-			f[in.d] = c.Execute(n, bytes, min(f[in.b]&(1<<colourBits-1), Red), m.Now)
+			f[in.D] = c.Execute(n, bytes, min(f[in.B]&(1<<ops.ColourBits-1), Red), m.Now)
 		}
-	case iClone:
+	case ops.Clone:
 		m.Ask.Any, m.Ask.Clone = true, true
-		m.Ask.CloneSession, m.Ask.CloneList = uint16(f[in.a])&0x7fff, int(f[in.b]&0xffff)
-	case iMirror:
+		m.Ask.CloneSession, m.Ask.CloneList = uint16(f[in.A])&0x7fff, int(f[in.B]&0xffff)
+	case ops.Mirror:
 		m.Ask.Any, m.Ask.Mirror = true, true
-		m.Ask.MirrorSession, m.Ask.MirrorList = uint16(f[in.a]), int(f[in.b]&0xffff)
-	case iResubmit:
+		m.Ask.MirrorSession, m.Ask.MirrorList = uint16(f[in.A]), int(f[in.B]&0xffff)
+	case ops.Resubmit:
 		m.Ask.Any = true
-		m.Ask.Resubmit = int(f[in.a] & 0xffff)
-	case iRecirc:
+		m.Ask.Resubmit = int(f[in.A] & 0xffff)
+	case ops.Recirc:
 		m.Ask.Any = true
-		m.Ask.Recirculate = int(f[in.a] & 0xffff)
-	case iDigest:
+		m.Ask.Recirculate = int(f[in.A] & 0xffff)
+	case ops.Digest:
 		m.Ask.Any = true
-		m.Ask.Digest = int(f[in.a] & 0xffff)
-	case iTruncate:
-		m.Truncate(int(min(f[in.a], 1<<30)))
-	case iDrop:
+		m.Ask.Digest = int(f[in.A] & 0xffff)
+	case ops.Truncate:
+		m.Truncate(int(min(f[in.A], 1<<30)))
+	case ops.Drop:
 		if m.egressSpec >= 0 {
 			f[m.egressSpec] = m.DropPort
 		}
 		if m.mcastGroup >= 0 {
 			f[m.mcastGroup] = 0
 		}
-	case iDropPort:
-		f[in.d] = m.DropPort
-	case iLog:
+	case ops.DropPort:
+		f[in.D] = m.DropPort
+	case ops.Log:
 		if m.Log != nil {
-			msg := &m.prog.messages[in.imm]
+			msg := &m.prog.Messages[in.Imm]
 			m.Log(m.format(msg))
 		}
-	case iAssert:
-		if f[in.a] == 0 {
-			msg := &m.prog.messages[in.imm]
-			if msg.pos != "" {
-				m.fail(msg.pos + ": " + msg.text)
+	case ops.Assert:
+		if f[in.A] == 0 {
+			msg := &m.prog.Messages[in.Imm]
+			if msg.Pos != "" {
+				m.fail(msg.Pos + ": " + msg.Text)
 			} else {
-				m.fail(msg.text)
+				m.fail(msg.Text)
 			}
 		}
 
-	case iJBytes: // near the end of the bytes in memory
-		w := &m.prog.byteMatches[in.b]
-		if (m.wordOf(f[in.a], w.at[0])^w.value[0])&w.mask[0]|(m.wordOf(f[in.a], w.at[1])^w.value[1])&w.mask[1] == 0 {
-			pc = int(in.imm)
+	case ops.JBytes: // near the end of the bytes in memory
+		w := &m.prog.ByteMatches[in.B]
+		if (m.wordOf(f[in.A], w.At[0])^w.Value[0])&w.Mask[0]|(m.wordOf(f[in.A], w.At[1])^w.Value[1])&w.Mask[1] == 0 {
+			pc = int(in.Imm)
 		}
 
-	case iPeek:
-		if !m.look(int(in.d), 64-int(in.imm>>8), 8*int(in.b)+int(in.imm&63)) {
-			m.Ask.ParserError = m.prog.errShort
+	case ops.Peek:
+		if !m.look(int(in.D), 64-int(in.Imm>>8), 8*int(in.B)+int(in.Imm&63)) {
+			m.Ask.ParserError = m.prog.ErrShort
 			pc = int(m.parseEnd)
 		}
-	case iTake, iTakeFields:
-		if code := m.extract(&m.prog.extracts[in.imm], 0); code >= 0 {
+	case ops.Take, ops.TakeFields:
+		if code := m.extract(&m.prog.Extracts[in.Imm], 0); code >= 0 {
 			m.Ask.ParserError = code
 			pc = int(m.parseEnd)
 		}
 
-	case iField, iFields: // near the end of the bytes in memory, or of a header that was not extracted
-		for n := range in.run() {
-			x := &m.prog.code[pc-1+n]
-			f[x.d] = m.field(x)
+	case ops.Field, ops.Fields: // near the end of the bytes in memory, or of a header that was not extracted
+		for n := range in.Run() {
+			x := &m.prog.Code[pc-1+n]
+			f[x.D] = m.field(x)
 		}
-		pc += in.run() - 1
+		pc += in.Run() - 1
 
-	case iExtract:
-		x := &m.prog.extracts[in.imm]
+	case ops.Extract:
+		x := &m.prog.Extracts[in.Imm]
 		var varBits uint64
-		if x.varbit {
-			varBits = f[in.a]
+		if x.Varbit {
+			varBits = f[in.A]
 		}
 		if code := m.extract(x, varBits); code >= 0 {
 			m.Ask.ParserError = code
 			pc = int(m.parseEnd)
 		}
-	case iLook:
-		if !m.look(int(in.d), in.n(), in.m()) {
-			m.Ask.ParserError = m.prog.errShort
+	case ops.Look:
+		if !m.look(int(in.D), in.N(), in.M()) {
+			m.Ask.ParserError = m.prog.ErrShort
 			pc = int(m.parseEnd)
 		}
-	case iAdvance:
-		switch bits := f[in.a]; {
+	case ops.Advance:
+		switch bits := f[in.A]; {
 		case bits%8 != 0:
-			m.Ask.ParserError = m.prog.errArgument
+			m.Ask.ParserError = m.prog.ErrArgument
 			pc = int(m.parseEnd)
 		case bits/8 > uint64(m.frame.Len()-m.cur):
-			m.Ask.ParserError = m.prog.errShort
+			m.Ask.ParserError = m.prog.ErrShort
 			pc = int(m.parseEnd)
 		default:
 			m.materialise(int(bits / 8))
 			m.cur += int(bits / 8)
 		}
-	case iFail:
-		m.Ask.ParserError = int(f[in.a])
+	case ops.Fail:
+		m.Ask.ParserError = int(f[in.A])
 		pc = int(m.parseEnd)
-	case iJMatch:
-		w := &m.prog.matches[in.imm]
-		if matches(f[in.a:int(in.a)+len(w.value)], w) {
-			pc = int(w.to)
+	case ops.JMatch:
+		w := &m.prog.Matches[in.Imm]
+		if matches(f[in.A:int(in.A)+len(w.Value)], w) {
+			pc = int(w.To)
 		}
-	case iVSet:
-		j := &m.prog.vsetJumps[in.imm]
-		if _, ok := m.state.VSets[j.vset].index.Lookup(f[in.a : int(in.a)+j.limbs]); ok {
-			pc = int(j.to)
+	case ops.VSet:
+		j := &m.prog.VSetJumps[in.Imm]
+		if _, ok := m.state.VSets[j.VSet].index.Lookup(f[in.A : int(in.A)+j.Limbs]); ok {
+			pc = int(j.To)
 		}
-	case iSwitch:
-		s := m.prog.switches[in.imm]
-		if i, ok := s.index.Lookup1(f[in.a]); ok {
-			pc = int(s.to[i])
+	case ops.Switch:
+		s := m.prog.Switches[in.Imm]
+		if i, ok := s.Index.Lookup1(f[in.A]); ok {
+			pc = int(s.To[i])
 		}
-	case iState:
+	case ops.State:
 		if m.steps++; m.steps > maxSteps {
-			m.Ask.ParserError = m.prog.errTimeout
+			m.Ask.ParserError = m.prog.ErrTimeout
 			pc = int(m.parseEnd)
 		}
-	case iVerify:
-		k := &m.prog.checksums[in.imm]
-		f[m.prog.sys+sysPayload] = uint64(m.cur)
-		if (k.valid == noValid || f[k.valid] != 0) && m.hash(k.calc) != f[k.target.slot]&maskOf(k.target.width) {
+	case ops.Verify:
+		k := &m.prog.Checksums[in.Imm]
+		f[m.prog.Sys+ops.SysPayload] = uint64(m.cur)
+		if (k.Valid == ops.NoValid || f[k.Valid] != 0) && m.hash(k.Calc) != f[k.Target.Slot]&ops.MaskOf(k.Target.Width) {
 			m.Ask.ChecksumError = true
 		}
-	case iUpdate:
-		k := &m.prog.checksums[in.imm]
-		f[k.target.slot] = m.hash(k.calc) & maskOf(k.target.width)
-	case iTrace:
+	case ops.Update:
+		k := &m.prog.Checksums[in.Imm]
+		f[k.Target.Slot] = m.hash(k.Calc) & ops.MaskOf(k.Target.Width)
+	case ops.Trace:
 		if m.Trace != nil {
-			m.Trace(m.format(&m.prog.messages[in.imm]))
+			m.Trace(m.format(&m.prog.Messages[in.Imm]))
 		}
 	default:
 		m.runWide(in)
@@ -607,9 +608,9 @@ func ssat(x uint64, signed bool, width uint64) uint64 {
 	return x
 }
 
-func matches(key []uint64, w *wideMatch) bool {
+func matches(key []uint64, w *ops.WideMatch) bool {
 	for i, x := range key {
-		if x&w.mask[i] != w.value[i] {
+		if x&w.Mask[i] != w.Value[i] {
 			return false
 		}
 	}
@@ -627,37 +628,37 @@ func (m *Machine) fail(text string) {
 // units returns the units that a meter counts for the packet.
 // lengthWithout returns the packet's length without some bytes.
 func (m *Machine) lengthWithout(bytes uint64) uint64 {
-	n := m.f[m.prog.sys+sysIngressLen]
+	n := m.f[m.prog.Sys+ops.SysIngressLen]
 	return n - min(n, bytes)
 }
 
 func (m *Machine) units(info *MeterInfo) uint64 {
 	if info.Bytes {
-		return m.f[m.prog.sys+sysIngressLen]
+		return m.f[m.prog.Sys+ops.SysIngressLen]
 	}
 	return 1
 }
 
 // runWide executes an instruction on several limbs.
-func (m *Machine) runWide(in *instr) {
-	n := in.n()
-	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
-	switch in.op { // instructions with a result of one limb
-	case iWEq:
-		m.f[in.d] = bit(bitvec.Cmp(limbs(in.a), limbs(in.b)) == 0)
-	case iWLt, iWLe:
-		c := bitvec.Cmp(limbs(in.a), limbs(in.b))
-		if in.flag() {
-			c = bitvec.CmpSigned(limbs(in.a), limbs(in.b))
+func (m *Machine) runWide(in *ops.Instr) {
+	n := in.N()
+	limbs := func(s ops.Slot) []uint64 { return m.f[s : int(s)+n] }
+	switch in.Op { // instructions with a result of one limb
+	case ops.WEq:
+		m.f[in.D] = bit(bitvec.Cmp(limbs(in.A), limbs(in.B)) == 0)
+	case ops.WLt, ops.WLe:
+		c := bitvec.Cmp(limbs(in.A), limbs(in.B))
+		if in.Flag() {
+			c = bitvec.CmpSigned(limbs(in.A), limbs(in.B))
 		}
-		m.f[in.d] = bit(c < 0 || c == 0 && in.op == iWLe)
-	case iWNonZero:
-		m.f[in.d] = bit(!bitvec.IsZero(limbs(in.a)))
-	case iWShift:
-		a := limbs(in.a)
-		m.f[in.d] = a[0]
+		m.f[in.D] = bit(c < 0 || c == 0 && in.Op == ops.WLe)
+	case ops.WNonZero:
+		m.f[in.D] = bit(!bitvec.IsZero(limbs(in.A)))
+	case ops.WShift:
+		a := limbs(in.A)
+		m.f[in.D] = a[0]
 		if !bitvec.IsZero(a[1:]) {
-			m.f[in.d] = allBits
+			m.f[in.D] = ops.AllBits
 		}
 	default:
 		m.runWideTo(in, n)
@@ -665,59 +666,59 @@ func (m *Machine) runWide(in *instr) {
 }
 
 // runWideTo executes an instruction with a result of n limbs.
-func (m *Machine) runWideTo(in *instr, n int) {
-	limbs := func(s slot) []uint64 { return m.f[s : int(s)+n] }
-	d := limbs(in.d)
-	switch in.op {
-	case iWExt:
-		bitvec.Extend(d, m.f[in.a:int(in.a)+in.m()], in.flag())
-	case iWAdd:
-		bitvec.Add(d, limbs(in.a), limbs(in.b))
-	case iWSub:
-		bitvec.Sub(d, limbs(in.a), limbs(in.b))
-	case iWMul:
-		bitvec.Mul(d, limbs(in.a), limbs(in.b))
-	case iWAnd:
-		for i, x := range limbs(in.a) {
-			d[i] = x & m.f[int(in.b)+i]
+func (m *Machine) runWideTo(in *ops.Instr, n int) {
+	limbs := func(s ops.Slot) []uint64 { return m.f[s : int(s)+n] }
+	d := limbs(in.D)
+	switch in.Op {
+	case ops.WExt:
+		bitvec.Extend(d, m.f[in.A:int(in.A)+in.M()], in.Flag())
+	case ops.WAdd:
+		bitvec.Add(d, limbs(in.A), limbs(in.B))
+	case ops.WSub:
+		bitvec.Sub(d, limbs(in.A), limbs(in.B))
+	case ops.WMul:
+		bitvec.Mul(d, limbs(in.A), limbs(in.B))
+	case ops.WAnd:
+		for i, x := range limbs(in.A) {
+			d[i] = x & m.f[int(in.B)+i]
 		}
-	case iWOr:
-		for i, x := range limbs(in.a) {
-			d[i] = x | m.f[int(in.b)+i]
+	case ops.WOr:
+		for i, x := range limbs(in.A) {
+			d[i] = x | m.f[int(in.B)+i]
 		}
-	case iWXor:
-		for i, x := range limbs(in.a) {
-			d[i] = x ^ m.f[int(in.b)+i]
+	case ops.WXor:
+		for i, x := range limbs(in.A) {
+			d[i] = x ^ m.f[int(in.B)+i]
 		}
-	case iWNot:
-		for i, x := range limbs(in.a) {
+	case ops.WNot:
+		for i, x := range limbs(in.A) {
 			d[i] = ^x
 		}
-	case iWShl:
-		bitvec.Shl(d, limbs(in.a), m.f[in.b])
-	case iWShr:
-		bitvec.Shr(d, limbs(in.a), m.f[in.b], in.flag())
-	case iWDiv, iWMod:
-		divide(d, limbs(in.a), limbs(in.b), in.op == iWMod)
-	case iWMask:
-		bitvec.Mask(d, in.m())
-	case iWSext:
-		bitvec.SignExtend(d, in.m())
-	case iWUSat:
-		if in.flag() && int64(d[n-1]) < 0 {
+	case ops.WShl:
+		bitvec.Shl(d, limbs(in.A), m.f[in.B])
+	case ops.WShr:
+		bitvec.Shr(d, limbs(in.A), m.f[in.B], in.Flag())
+	case ops.WDiv, ops.WMod:
+		divide(d, limbs(in.A), limbs(in.B), in.Op == ops.WMod)
+	case ops.WMask:
+		bitvec.Mask(d, in.M())
+	case ops.WSext:
+		bitvec.SignExtend(d, in.M())
+	case ops.WUSat:
+		if in.Flag() && int64(d[n-1]) < 0 {
 			clear(d)
-		} else if bitvec.BitLen(d) > in.m() {
-			saturate(d, in.m())
+		} else if bitvec.BitLen(d) > in.M() {
+			saturate(d, in.M())
 		}
-	case iWSSat:
-		neg := in.flag() && int64(d[n-1]) < 0
+	case ops.WSSat:
+		neg := in.Flag() && int64(d[n-1]) < 0
 		if neg {
 			for i := range d {
 				d[i] = ^d[i]
 			}
 		}
-		if bitvec.BitLen(d) > in.m()-1 {
-			saturate(d, in.m()-1)
+		if bitvec.BitLen(d) > in.M()-1 {
+			saturate(d, in.M()-1)
 		}
 		if neg {
 			for i := range d {
@@ -725,14 +726,14 @@ func (m *Machine) runWideTo(in *instr, n int) {
 			}
 		}
 	default:
-		panic("BUG: no execution of " + in.op.String())
+		panic("BUG: no execution of " + in.Op.String())
 	}
 }
 
 // saturate sets d to the largest number of width bits.
 func saturate(d []uint64, width int) {
 	for i := range d {
-		d[i] = allBits
+		d[i] = ops.AllBits
 	}
 	bitvec.Mask(d, width)
 }

@@ -159,7 +159,7 @@ func (s *Server) newDevice(p *pipeline, newState func(p *interp.Program, seed ui
 	if err != nil {
 		return nil, err
 	}
-	if err := d.grow(interp.StateBytes(p.prog) + 4*int64(proto.Size(p.config))); err != nil {
+	if err := d.grow(p.prog.StateBytes() + 4*int64(proto.Size(p.config))); err != nil {
 		return nil, err
 	}
 	*d = device{pipeline: p, s: s, units: units, charged: d.charged, state: newState(p.prog, s.sw.Config().Seed),

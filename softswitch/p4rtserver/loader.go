@@ -56,7 +56,7 @@ func NewLoader(cfg *p4v1.ForwardingPipelineConfig, o interp.Options, switches in
 	if err != nil {
 		return nil, err
 	}
-	return &Loader{pipeline: p, shares: len(p.translations) == 0, sparse: interp.StateBytes(p.prog)*int64(switches) > sparseAbove,
+	return &Loader{pipeline: p, shares: len(p.translations) == 0, sparse: p.prog.StateBytes()*int64(switches) > sparseAbove,
 		entries: map[string]*sharedEntry{}, known: map[*p4v1.TableEntry]*sharedEntry{}, contents: map[string]*sharedContents{}}, nil
 }
 
