@@ -75,7 +75,6 @@ type Fabric struct {
 	hosts    []*roce.Host // by node; nil: a switch, or a further adapter of a host
 	ports    []int        // by node: the port of its host that an adapter is, from 1
 	hostCfg  roce.Config
-	baseRTT  vtime.Time // the maximum, if hosts need it
 	flows    []flow
 	estimate *Estimator
 	progress func(Progress)
@@ -170,17 +169,14 @@ func (a adapterTaps) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	}
 }
 
-// settleRTT computes the longest base round trip if the hosts need it.
+// settleRTT makes the estimator, and computes the longest base round trip if PB-FS needs it.
 func (f *Fabric) settleRTT() (err error) {
 	if f.estimate, err = NewEstimator(f.topo, &f.hostCfg); err != nil {
 		return err
 	}
 	pbfs := &f.hostCfg.PBFS
-	if f.hostCfg.GlobalRTT || pbfs.On && pbfs.RTT == 0 {
-		f.baseRTT = f.estimate.LongestRTT()
-		if pbfs.RTT == 0 {
-			pbfs.RTT = f.baseRTT
-		}
+	if pbfs.On && pbfs.RTT == 0 {
+		pbfs.RTT = f.estimate.LongestRTT()
 	}
 	return nil
 }
@@ -351,9 +347,6 @@ func (f *Fabric) addFlow(fl Flow, q *queue) error {
 	est, ok := f.estimate.Flow(&fl)
 	if !ok {
 		return fmt.Errorf("no path from %s to %s", f.topo.Nodes[fl.Src].Name, f.topo.Nodes[fl.Dst].Name)
-	}
-	if f.hostCfg.GlobalRTT {
-		est.BaseRTT = f.baseRTT
 	}
 	rf := roce.Flow{
 		Size: fl.Size, Start: fl.Start, Class: fl.Class, Port: cmp.Or(fl.Wire[0], fl.Port), AckPort: cmp.Or(fl.Wire[1], fl.Port), PSN: q.psn, QP: q.numbers, Coflow: uint16(fl.Coflow),

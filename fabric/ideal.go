@@ -19,6 +19,8 @@ type Estimator struct {
 	cfg   *roce.Config
 	kit   *cc.Kit
 	paths *topo.Paths
+	// global is the longest base round trip, if hosts use that of the network.
+	global vtime.Time
 }
 
 // NewEstimator returns an estimator for a network and its hosts.
@@ -27,14 +29,18 @@ func NewEstimator(t *topo.Topology, hosts *roce.Config) (*Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Estimator{t: t, cfg: hosts, kit: kit, paths: t.Paths()}, nil
+	e := &Estimator{t: t, cfg: hosts, kit: kit, paths: t.Paths()}
+	if hosts.NetworkRTT() {
+		e.global = e.LongestRTT()
+	}
+	return e, nil
 }
 
 // Estimate is the estimate for a flow in an otherwise empty network.
 type Estimate struct {
 	FCT     vtime.Time // until the last acknowledgement is received
 	Arrival vtime.Time // until the last byte is received
-	BaseRTT vtime.Time // of one full packet
+	BaseRTT vtime.Time // of one full packet; the longest in the network if hosts use that
 	Rate    vtime.Rate // of the slowest link on the path
 	// Switches is the number of switches on the path.
 	Switches int
@@ -52,7 +58,10 @@ func (e *Estimator) Flow(fl *Flow) (Estimate, bool) {
 	est := Estimate{Paths: e.choices(path, fl), Switches: len(path) - 1}
 	l := e.lone(path, fl, est.Paths)
 	_, est.Arrival = l.arrival(fl.Size)
-	est.FCT, est.BaseRTT, est.Rate = l.time(fl.Size), l.time(l.mtu), l.rate
+	est.FCT, est.BaseRTT, est.Rate = l.time(fl.Size), e.global, l.rate
+	if e.global == 0 {
+		est.BaseRTT = l.time(l.mtu)
+	}
 	return est, true
 }
 
@@ -79,32 +88,46 @@ func (e *Estimator) path(src, dst int) []*topo.Link {
 	return e.paths.To(dst).From(src)
 }
 
-// LongestRTT returns the longest round trip of a full packet between two hosts.
-// Of hosts with equal links to one leaf it considers only one, or two if they
-// are the only hosts.
+// LongestRTT returns the longest base round trip of a full packet between two hosts.
+// Of hosts with equal links to one leaf it considers only the first, and the second as a
+// receiver for it.
 func (e *Estimator) LongestRTT() vtime.Time {
+	if e.global != 0 {
+		return e.global
+	}
 	type kind struct {
 		leaf  int
 		rate  vtime.Rate
 		delay vtime.Time
 	}
-	seen := make(map[kind]int)
+	seen := make(map[kind]int) // the first host
+	second := make(map[int]int)
 	var hosts []int
 	for _, h := range e.t.Hosts() {
 		l := &e.t.Links[e.t.Nodes[h].Ports[0].Link]
 		k := kind{e.t.Nodes[h].Leaf, l.Rate, l.Delay}
-		if seen[k]++; seen[k] <= 2 {
+		first, ok := seen[k]
+		if !ok {
+			seen[k] = h
 			hosts = append(hosts, h)
+		} else if _, ok := second[first]; !ok {
+			second[first] = h
 		}
 	}
 	var longest vtime.Time
+	try := func(src, dst int) {
+		if est, ok := e.Flow(&Flow{Src: src, Dst: dst, Size: 1}); ok {
+			longest = max(longest, est.BaseRTT)
+		}
+	}
 	for _, dst := range hosts {
 		for _, src := range hosts {
 			if src != dst {
-				if est, ok := e.Flow(&Flow{Src: src, Dst: dst, Size: 1}); ok {
-					longest = max(longest, est.BaseRTT)
-				}
+				try(src, dst)
 			}
+		}
+		if other, ok := second[dst]; ok {
+			try(dst, other)
 		}
 	}
 	return longest

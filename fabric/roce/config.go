@@ -77,6 +77,8 @@ type Config struct {
 	// HPCC's simulator has a key for it.
 	AcksUnpaused bool `yaml:"-" json:"-"`
 	// GlobalRTT uses the longest base round trip of all pairs of hosts for every flow.
+	// Hosts with transport uec always do, as in ultraethernet/uet-htsim: otherwise flows
+	// within a leaf aim at shorter queues than those that they compete with, and starve.
 	GlobalRTT bool `yaml:"global_rtt"`
 	// Tag makes packets of coflows carry the coflow's number before the IP header.
 	Tag bool `yaml:"tag"`
@@ -306,6 +308,9 @@ func (c *Config) LargestFrame() (int, error) {
 	}
 	return n, nil
 }
+
+// NetworkRTT reports whether all flows have the longest base round trip of the network.
+func (c *Config) NetworkRTT() bool { return c.GlobalRTT || c.Transport == UET }
 
 // HeaderBytes returns how many bytes of its frames a host with this congestion control
 // keeps in memory: the headers of the longest.

@@ -22,6 +22,7 @@ type uecSender struct {
 	after uint32 // that the receiver got so far, modulo 2^24, in bytes on the link
 
 	inFlight int64 // bytes on the link
+	asked    int64 // the packet that asked last for an answer
 
 	// By number modulo their length: when packets were sent, and what became of them.
 	times []vtime.Time
@@ -105,7 +106,14 @@ func (u *uecSender) hasData() bool {
 	if s.h.kit.Credit && u.credit <= 0 {
 		return false
 	}
-	return s.Window == 0 || u.inFlight <= 0 || u.inFlight+u.size(n) <= s.Window
+	return s.Window == 0 || u.inFlight <= 0 || u.inFlight+u.size(n) <= s.Window || u.unanswered()
+}
+
+// unanswered reports whether the receiver may have no reason to answer what is in flight:
+// it is too little, and none of it asks for an answer, since the window has shrunk after
+// it was sent. One more packet is sent then, which asks; the specification has probes.
+func (u *uecSender) unanswered() bool {
+	return u.inFlight < int64(u.s.h.cfg.UEC.AckBytes) && (u.asked < u.s.una || *u.cell(u.asked)&pktArrived != 0)
 }
 
 // nextLost returns the first packet that must be sent again. There is one.
@@ -188,6 +196,9 @@ func (u *uecSender) nextFrame(now vtime.Time) *packet.Frame {
 	// The receiver answers at once if the sender has nothing more to send until then.
 	ask := again || s.next == s.total || s.h.kit.Credit && u.credit <= 0 ||
 		s.Window > 0 && u.inFlight+size >= s.Window || s.next-s.una >= int64(s.h.cfg.UEC.Bitmap)
+	if ask {
+		u.asked = n
+	}
 	var h [packet.UETRequestLen]byte
 	packet.UET(h[:]).SetRequest(uint32(n), uint16(FirstQP+s.index()), u.peer, again, ask, u.target())
 	f.Data = append(f.Data, h[:]...)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -80,7 +81,7 @@ type source struct {
 
 // armsOf describes the arms of a scenario, given the programs of its cases.
 func armsOf(s *scenario.Scenario, programs []source) (arms []result.Arm) {
-	texts, hosts := make(map[string][]byte), make(map[string][][2]string) // what is hashed, by arm
+	texts, hosts := make(map[string][]byte), make(map[string][]kind) // what is hashed, by arm
 	for i, c := range s.Cases() {
 		p := &programs[i]
 		a := c.Describe(p.manifest)
@@ -88,7 +89,7 @@ func armsOf(s *scenario.Scenario, programs []source) (arms []result.Arm) {
 			arms = append(arms, a)
 		}
 		texts[a.Name] = append(texts[a.Name], p.essence()...)
-		if h := [2]string{a.CC, a.Recovery}; !slices.Contains(hosts[a.Name], h) {
+		if h := (kind{c.HostsFor(p.manifest).Transport, a.CC, a.Recovery}); !slices.Contains(hosts[a.Name], h) {
 			hosts[a.Name] = append(hosts[a.Name], h)
 		}
 	}
@@ -96,7 +97,7 @@ func armsOf(s *scenario.Scenario, programs []source) (arms []result.Arm) {
 		a := &arms[i]
 		var stamps string
 		for _, h := range hosts[a.Name] {
-			stamps += HostStamp(h[0], h[1]) + "\n"
+			stamps += hostStamp(h) + "\n"
 		}
 		a.Program, a.Hosts = sum(texts[a.Name])[:hashLength], sum([]byte(stamps))[:hashLength]
 	}
@@ -131,7 +132,7 @@ network:
   leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 3, rate: 40Gbps, delay: 2us}
   switch: {buffer: 1MB, pfc: {xoff: 60KB}}
 profile: %s
-hosts: {defaults: papers, recovery: %s, cc: {algorithm: %s}}
+hosts: {defaults: papers, %s, cc: {algorithm: %s}}
 traffic:
 - incast: {degree: 4, size: 200KB, to: h1, jitter: 1us}
 - poisson: {sizes: websearch, load: 0.5, duration: 400us}
@@ -147,24 +148,34 @@ var stampProfiles = map[string]string{"hpcc": "hpcc", "hpcc_pint": "hpcc-pint", 
 var stampMetrics = []string{"pause_frames", "paused_us", "out_of_order", "resent", "timeouts", "cnps", "dropped", "overflowed", "max_queue_bytes"}
 
 var (
-	stamps     sync.Map // of functions that return a stamp, by congestion control and recovery
+	stamps     sync.Map // of functions that return a stamp, by kind
 	stampCache program.Cache
 )
 
-// HostStamp returns a hash of the results of a small run with a congestion control and a
-// way of recovery. It changes only if these results do. For hosts that need settings
-// of their own it is empty, and says nothing.
-func HostStamp(cc, recovery string) string {
-	once, _ := stamps.LoadOrStore(cc+" "+recovery, sync.OnceValue(func() string { return stamp(cc, recovery) }))
+// A kind of hosts.
+type kind struct {
+	transport    roce.Transport
+	cc, recovery string
+}
+
+// hostStamp returns a hash of the results of a small run with a kind of hosts. It changes
+// only if these results do. For hosts that need settings of their own it is empty, and
+// says nothing.
+func hostStamp(k kind) string {
+	once, _ := stamps.LoadOrStore(k, sync.OnceValue(func() string { return stamp(k) }))
 	return once.(func() string)()
 }
 
-func stamp(cc, recovery string) string {
+func stamp(k kind) string {
+	hosts := "recovery: " + k.recovery
+	if k.transport == roce.UET {
+		hosts = "transport: uec"
+	}
 	profile := "drill" // packets are out of order
-	if p, ok := stampProfiles[cc]; ok {
+	if p, ok := stampProfiles[k.cc]; ok {
 		profile = p
 	}
-	s, err := scenario.ParseAt("stamp.yaml", fmt.Appendf(nil, stampScenario, profile, recovery, cc), scenario.Paper)
+	s, err := scenario.ParseAt("stamp.yaml", fmt.Appendf(nil, stampScenario, profile, hosts, k.cc), scenario.Paper)
 	if err != nil {
 		return ""
 	}

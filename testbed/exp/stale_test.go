@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -106,12 +107,12 @@ func TestUnknownArmsStayUnknown(t *testing.T) {
 
 // Stamps are of runs in which something happens, and differ between hosts.
 func TestHostStamps(t *testing.T) {
-	seen := make(map[string]string)
-	for _, h := range [][2]string{{"dcqcn_paper", "go-back-n"}, {"dcqcn_paper", "irn"}, {"timely", "go-back-n"}, {"pcn", "go-back-n"}, {"qcn", "go-back-n"}, {"hpcc", "go-back-n"}, {"none", "go-back-n"}} {
-		s := HostStamp(h[0], h[1])
-		if other, ok := seen[s]; s == "" || ok || s != stamp(h[0], h[1]) {
-			t.Errorf("the stamp of %v is %q, as that of %q", h, s, other)
+	seen := make(map[string]kind)
+	for _, k := range []kind{{roce.RoCE, "dcqcn_paper", "go-back-n"}, {roce.RoCE, "dcqcn_paper", "irn"}, {roce.RoCE, "timely", "go-back-n"}, {roce.RoCE, "pcn", "go-back-n"}, {roce.RoCE, "qcn", "go-back-n"}, {roce.RoCE, "hpcc", "go-back-n"}, {roce.RoCE, "none", "go-back-n"}, {roce.UET, "none", ""}, {roce.UET, "nscc", ""}, {roce.UET, "rccc", ""}} {
+		s := hostStamp(k)
+		if other, ok := seen[s]; s == "" || ok || s != stamp(k) {
+			t.Errorf("the stamp of %v is %q, as that of %v", k, s, other)
 		}
-		seen[s] = h[0] + " " + h[1]
+		seen[s] = k
 	}
 }

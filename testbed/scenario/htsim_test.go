@@ -150,17 +150,19 @@ func TestCollectivesOfHtsimTakeAsLong(t *testing.T) {
 
 // With transport uec, the last flow ends as in htsim_uec (uet-htsim 40ccb05), within 5 %,
 // whether hosts or switches choose the paths: same packets, queues, marks and trimming.
+// Where a draw decides which flows share a link, both figures are means of eight runs.
+// htsim's adaptive routing per flow chooses again after a gap of 10 us.
 // docs/reference/simulators.md has more such figures.
 func TestUECTakesAsLongAsInHtsim(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIP with -short: runs 1456 flows of 500 KB")
+		t.Skip("SKIP with -short: runs 3136 flows of 500 KB")
 	}
 	const base = `name: htsim
 network:
   fat_tree: {k: 4, rate: 100Gbps, delay: 1us}
   switch: {buffer: 64MB, queue: 178450B, pfc: {off: true}, trimming: {size: 128}}
 set: {red.kmin: 37350B, red.kmax: 145250B, red.pmax: 1}
-hosts: {mtu: 4086, overhead: -20, transport: uec, global_rtt: true, uec: {rto: 100.6us}}
+hosts: {mtu: 4086, overhead: -20, transport: uec, uec: {rto: 100.6us}}
 until: 20ms
 traffic:
 - job: {file: x.cm}
@@ -169,34 +171,37 @@ traffic:
 		"mixed":   "{name: mixed, profile: ecmp}",
 		"reps":    "{name: reps, profile: ecmp, hosts: {uec: {spraying: reps}}}",
 		"ar":      "{name: ar, profile: ar, hosts: {uec: {paths: 1}}}",
-		"ar-flow": "{name: ar-flow, profile: ar-flow, hosts: {uec: {paths: 1}}}",
+		"flowlet": "{name: flowlet, profile: ar-flowlet, hosts: {uec: {paths: 1}}, set: {ar.gap: 10us}}",
 		"rccc":    "{name: rccc, profile: ecmp, hosts: {cc: {algorithm: rccc}}}",
 	}
 	for _, c := range []struct {
 		name, file, arm string
-		flows           int
+		flows, seeds    int
 		htsim           float64 // us
 	}{
-		{"ring", ring16(), "mixed", 496, 1840},
-		{"all-to-all", allToAll16(), "mixed", 240, 669},
-		{"all-to-all", allToAll16(), "reps", 240, 685},
-		{"all-to-all", allToAll16(), "ar", 240, 667},
-		{"all-to-all", allToAll16(), "ar-flow", 240, 915},
-		{"all-to-all", allToAll16(), "rccc", 240, 689}, // htsim without credit for ended flows; 868 with it
+		{"ring", ring16(), "mixed", 496, 1, 1840},
+		{"all-to-all", allToAll16(), "mixed", 240, 1, 669},
+		{"all-to-all", allToAll16(), "reps", 240, 1, 685},
+		{"all-to-all", allToAll16(), "ar", 240, 1, 667},
+		{"all-to-all", allToAll16(), "flowlet", 240, 8, 934},
+		{"all-to-all", allToAll16(), "rccc", 240, 1, 689}, // htsim without credit for ended flows; 868 with it
 	} {
 		s, err := ParseIn("htsim.yaml", []byte(base+"arms: ["+arms[c.arm]+"]\n"), "", Paper, openText(map[string]string{"x.cm": c.file}))
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.Reseed(c.seeds)
 		runs, err := s.Run(context.Background(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := runs[0]
-		if r.Summary.Finished != c.flows {
-			t.Errorf("%s, %s: %d of %d flows", c.name, c.arm, r.Summary.Finished, c.flows)
+		var last float64
+		for _, r := range runs {
+			if r.Summary.Finished != c.flows {
+				t.Errorf("%s, %s: %d of %d flows", c.name, c.arm, r.Summary.Finished, c.flows)
+			}
+			last += lastFlow(r) / float64(len(runs))
 		}
-		last := lastFlow(r)
 		t.Logf("%s, %s: last flow after %.1f us, htsim %.1f us: %+.1f %%", c.name, c.arm, last, c.htsim, 100*(last/c.htsim-1))
 		if math.Abs(last/c.htsim-1) > 0.05 {
 			t.Errorf("%s, %s: the last flow ends after %.1f us, in htsim after %.1f us", c.name, c.arm, last, c.htsim)
