@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/workload"
@@ -79,7 +81,26 @@ func (f *fabricFlags) matrix(cmd *cobra.Command) (*scenario.Scenario, error) {
 	var text strings.Builder
 	f.head(&text, filepath.Base(f.flows))
 	fmt.Fprintf(&text, "traffic:\n- job: {file: %q}\n", f.flows)
-	return scenario.Parse("flags of --flows", []byte(text.String()))
+	return ofFlags(text.String())
+}
+
+// ofFlags parses a scenario that is made of flags. Errors have no place in it; those
+// about a file that it names have theirs in that file.
+func ofFlags(text string) (*scenario.Scenario, error) {
+	s, err := scenario.Parse("flags", []byte(text))
+	var list diag.List
+	if !errors.As(err, &list) {
+		return s, err
+	}
+	var all []error
+	for _, d := range list {
+		if d.Pos.File() == "flags" {
+			all = append(all, errors.New(d.Msg))
+		} else {
+			all = append(all, d)
+		}
+	}
+	return nil, errors.Join(all...)
 }
 
 // scenario makes the scenario of the flags.
@@ -105,5 +126,5 @@ func (c *collectiveFlags) scenario(cmd *cobra.Command, f *fabricFlags) (*scenari
 		fmt.Fprintf(&text, ", chunk: %q", c.chunk)
 	}
 	text.WriteString("}\n")
-	return scenario.Parse("flags of --collective", []byte(text.String()))
+	return ofFlags(text.String())
 }

@@ -88,6 +88,7 @@ type mcNode struct {
 
 type mcGroup struct {
 	id    uint64
+	line  int // of the command that made it
 	nodes []int
 }
 
@@ -125,21 +126,23 @@ func (s *Schema) parseCommands(name string, text []byte) (_ []*p4v1.Entity, at [
 		case len(args) < command.args:
 			fail(n+1, fmt.Errorf("%s takes at least %d arguments", word, command.args))
 		default:
-			before := len(c.mirrors)
+			before, groups := len(c.mirrors), len(c.groups)
 			if err := command.do(c, args); err != nil {
 				fail(n+1, err)
 			}
 			if len(c.mirrors) > before {
 				c.mirrors[before].line = n + 1
 			}
+			if len(c.groups) > groups {
+				c.groups[groups].line = n + 1
+			}
 			for len(at) < len(c.out) {
 				at = append(at, diag.MakePos(&name, int32(n+1), 0))
 			}
 		}
 	}
-	c.replication(fail)
-	for len(at) < len(c.out) { // of several commands
-		at = append(at, diag.FilePos(name))
+	for _, line := range c.replication(fail) {
+		at = append(at, diag.MakePos(&name, int32(line), 0))
 	}
 	return c.out, at, list.Err()
 }
@@ -405,8 +408,9 @@ func (c *cli) mirrorGroup(args []string) error {
 	return err
 }
 
-// replication adds the multicast groups, which have their nodes only at the end.
-func (c *cli) replication(fail func(line int, err error)) {
+// replication adds the multicast groups, which have their nodes only at the end, and what
+// mirrors to them. It returns the lines of these.
+func (c *cli) replication(fail func(line int, err error)) (lines []int) {
 	replicas := func(g *mcGroup) (out []*p4v1.Replica) {
 		for _, n := range g.nodes {
 			for _, port := range c.nodes[n].ports {
@@ -417,6 +421,7 @@ func (c *cli) replication(fail func(line int, err error)) {
 	}
 	for _, g := range c.groups {
 		c.out = append(c.out, Multicast(&p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.id), Replicas: replicas(g)}))
+		lines = append(lines, g.line)
 	}
 	for _, m := range c.mirrors {
 		i := slices.IndexFunc(c.groups, func(g *mcGroup) bool { return g.id == m.group })
@@ -425,7 +430,9 @@ func (c *cli) replication(fail func(line int, err error)) {
 			continue
 		}
 		c.out = append(c.out, Clone(&p4v1.CloneSessionEntry{SessionId: uint32(m.session), Replicas: replicas(c.groups[i])}))
+		lines = append(lines, m.line)
 	}
+	return lines
 }
 
 // registerWrite is register_write NAME INDEX VALUE.

@@ -129,12 +129,25 @@ func TestUpdatesHavePlaces(t *testing.T) {
 			t.Fatalf("%s: %d updates, %d places, %v", name, len(list), len(at), err)
 		}
 		for i, p := range at {
-			if p.File() != name || p.Line == 0 && list[i].Entity.GetTableEntry() != nil || int(p.Line) > 1+strings.Count(text, "\n") {
+			if p.File() != name || p.Line == 0 || int(p.Line) > 1+strings.Count(text, "\n") {
 				t.Errorf("%s: update %d is at %v", name, i, p)
 			}
 		}
 		if first := at[0]; int(first.Line) < want {
 			t.Errorf("%s: the first is at %v", name, first)
+		}
+	}
+}
+
+// An address has the width of its field, and true and false are one bit: "::1" was 1 in a
+// field of 32 bits, and an IPv4 address the low bits of an IPv6 address.
+func TestAddressesHaveTheWidthOfTheirField(t *testing.T) {
+	for text, bits := range map[string][]int{"10.0.0.1": {32}, "::1": {128}, "00:00:00:00:00:01": {48}, "true": {1}, "1": {1, 9, 32, 48, 128}} {
+		for _, n := range []int{1, 9, 32, 48, 128} {
+			f := schema.Field{Name: "f", Bits: n}
+			if _, err := f.Parse(text); (err == nil) != slices.Contains(bits, n) {
+				t.Errorf("%s in a field of %d bits: %v", text, n, err)
+			}
 		}
 	}
 }

@@ -101,8 +101,8 @@ func bitLen(b []byte) int {
 }
 
 // Parse parses a value: a decimal, 0x…, 0b… or 0o… number (optionally with _
-// between digits), an IPv4 or IPv6 address, a MAC address, true or false. It
-// returns the canonical byte string.
+// between digits), an IPv4 or IPv6 address or a MAC address of the field's width, for
+// one bit true or false. It returns the canonical byte string.
 func (f *Field) Parse(text string) ([]byte, error) {
 	if f.Format == Text {
 		return []byte(text), nil
@@ -110,6 +110,12 @@ func (f *Field) Parse(text string) ([]byte, error) {
 	raw, err := parseNumber(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	switch n := 8 * len(raw); {
+	case (text == "true" || text == "false") && f.Bits != 1:
+		return nil, fmt.Errorf("%s: %s is for a field of one bit, the field has %d", f.Name, text, f.Bits)
+	case strings.ContainsAny(text, ":.") && n != f.Bits:
+		return nil, fmt.Errorf("%s: %s is an address of %d bits, the field has %d", f.Name, text, n, f.Bits)
 	}
 	if n := bitLen(raw); n > f.Bits {
 		return nil, fmt.Errorf("%s: %s needs %d bits, the field has %d", f.Name, text, n, f.Bits)
