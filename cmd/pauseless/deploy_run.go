@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/testbed/causes"
 	"github.com/pauseless/pauseless/testbed/live"
 	"github.com/pauseless/pauseless/testbed/local"
@@ -74,10 +75,18 @@ to count PFC frames, warnings, and lost packets.`,
 //go:embed live.yaml
 var liveScenario []byte
 
-// withoutApp says what of a p4app.json a scenario leaves out.
+// withoutApp says what of a file for Mininet a scenario leaves out.
 func withoutApp(cmd *cobra.Command, s *scenario.Scenario) {
+	ignored(cmd, s.Cases()[0].Net())
 	if app := s.Cases()[0].Net().App; app.Tasks != "" || len(app.Scripts) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s: tasks_file and exec_scripts have no effect in a scenario: deploy netns and deploy mininet execute them\n", app.File)
+	}
+}
+
+// ignored prints which keys of a file for Mininet have no effect.
+func ignored(cmd *cobra.Command, t *topo.Topology) {
+	for _, text := range t.Ignored {
+		fmt.Fprintln(cmd.ErrOrStderr(), text)
 	}
 }
 

@@ -48,6 +48,7 @@ func (o *ownProgram) build(cmd *cobra.Command, t *topo.Topology, profile string)
 	if !s.Given(t) {
 		return nil, nil, usageErrorf(cmd, "entries of which program? give --p4 FILE")
 	}
+	ignored(cmd, t)
 	t = t.Addressed()
 	prog, err := s.Build(t, program.Files{Resolve: func(name string) string { return name }, Read: infile.Read})
 	var list diag.List

@@ -14,17 +14,20 @@ import (
 )
 
 // runtimeFile is the runtime JSON of p4lang's tutorials: the entries of a switch.
-// The names of the program's files are ignored.
+// The names of the program's files are ignored, as are comments.
 type runtimeFile struct {
+	Comments  yamlfile.Comments
 	Target    string         `yaml:"target"`
 	P4Info    yamlfile.Raw   `yaml:"p4info"`
 	Config    yamlfile.Raw   `yaml:"bmv2_json"`
 	Tables    []runtimeEntry `yaml:"table_entries"`
 	Multicast []struct {
+		Comments yamlfile.Comments
 		ID       uint32           `yaml:"multicast_group_id"`
 		Replicas []runtimeReplica `yaml:"replicas"`
 	} `yaml:"multicast_group_entries"`
 	Clones []struct {
+		Comments yamlfile.Comments
 		ID       uint32           `yaml:"clone_session_id"`
 		Replicas []runtimeReplica `yaml:"replicas"`
 		Bytes    uint32           `yaml:"packet_length_bytes"`
@@ -32,6 +35,7 @@ type runtimeFile struct {
 }
 
 type runtimeEntry struct {
+	Comments yamlfile.Comments
 	Table    string                  `yaml:"table"`
 	Match    map[string]yamlfile.Raw `yaml:"match"`
 	Priority uint32                  `yaml:"priority"`
@@ -41,6 +45,7 @@ type runtimeEntry struct {
 }
 
 type runtimeReplica struct {
+	Comments yamlfile.Comments
 	Port     uint32 `yaml:"egress_port"`
 	Instance uint32 `yaml:"instance"`
 }
@@ -114,7 +119,7 @@ func (s *Schema) runtimeLine(raw yamlfile.Raw, e *runtimeEntry) (string, error) 
 	}
 	var b strings.Builder
 	b.WriteString(t.Full)
-	if e.Default {
+	if e.Default || len(t.Fields) == 0 {
 		b.WriteString(" default")
 	}
 	if e.Priority > 0 {
@@ -136,7 +141,10 @@ func (s *Schema) runtimeLine(raw yamlfile.Raw, e *runtimeEntry) (string, error) 
 		between, ok := map[MatchKind]string{LPM: "/", Ternary: "&&&", Range: ".."}[kind]
 		if ok != (len(parts) == 2) || len(parts) > 2 {
 			return "", fmt.Errorf("field %s of table %s is matched %v, which takes %s", name, t.Name, kind,
-				map[bool]string{true: "a list of two values", false: "one value"}[ok])
+				map[bool]string{true: "a list of two values, such as " + map[MatchKind]string{LPM: `["10.0.1.0", 24]`, Ternary: `["0x0800", "0xffff"]`, Range: "[1, 1023]"}[kind], false: "one value"}[ok])
+		}
+		if kind == Exact {
+			parts[0] = t.Field(name).characters(parts[0])
 		}
 		fmt.Fprintf(&b, " %s=%s", name, strings.Join(parts, between))
 	}
@@ -153,4 +161,16 @@ func (s *Schema) runtimeLine(raw yamlfile.Raw, e *runtimeEntry) (string, error) 
 	}
 	b.WriteByte(')')
 	return b.String(), nil
+}
+
+// characters returns a value as a number: the tutorials take a text that is none as the bytes
+// of the field, such as "get" for 24 bits.
+func (f *Field) characters(text string) string {
+	if f == nil || len(text)*8 != f.Bits {
+		return text
+	}
+	if _, err := parseNumber(text); err == nil {
+		return text
+	}
+	return fmt.Sprintf("0x%x", text)
 }

@@ -47,12 +47,27 @@ func TestRuntimeJSONIsRead(t *testing.T) {
 	}
 }
 
+// What the tutorials' own program takes: comments, characters as the bytes of a field, and
+// the only action of a table without a key as an entry.
+func TestRuntimeJSONOfStudents(t *testing.T) {
+	s := program(t)
+	entities, err := s.ParseRuntime("s1-runtime.json", []byte(`{"__comment__": "by port", "table_entries": [
+		{"comment": ["first"], "table": "neighbour", "match": {"hdr.ethernet.dst": "switch", "meta.vlan": 7}, "action_name": "forward", "action_params": {"port": 1}}],
+		"multicast_group_entries": [{"_why": "all", "multicast_group_id": 1, "replicas": [{"egress_port": 1, "comment": "h1"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.FormatEntity(entities[0]), "neighbour hdr.ethernet.dst=73:77:69:74:63:68 meta.vlan=7 -> forward(port=1)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestErrorsInRuntimeJSON(t *testing.T) {
 	s := program(t)
 	for _, c := range []struct{ old, new, want string }{
 		{`"ingress.Forward", "m`, `"ingress.Forwrd", "m`, `s1-runtime.json:7:3: no table is called "ingress.Forwrd"`},
 		{`"action_name": "rewrite"`, `"action_name": "rewrit"`, `8:3: table neighbour has no action "rewrit" (did you mean "rewrite"?)`},
-		{`["10.0.1.0", 24]`, `"10.0.1.0"`, "field hdr.ipv4.dst of table Forward is matched lpm, which takes a list of two values"},
+		{`["10.0.1.0", 24]`, `"10.0.1.0"`, "field hdr.ipv4.dst of table Forward is matched lpm, which takes a list of two values, such as [\"10.0.1.0\", 24]"},
 		{`"meta.vlan": 7`, `"meta.vlan": [7, 7]`, "field meta.vlan of table neighbour is matched exact, which takes one value"},
 		{`"meta.vlan": 7`, `"meta.vlan": 7.5`, `"7.5" is neither an IP nor a MAC address`},
 		{`"port": 511`, `"prot": 511`, `no parameter "prot" (did you mean "port"?)`},

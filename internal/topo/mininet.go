@@ -28,6 +28,7 @@ const (
 // numbers are used. The addresses of hosts and the files of switches are for programs
 // of one's own: profiles have their own address plan.
 type mininetNet struct {
+	Others   yamlfile.Others
 	Hosts    map[string]mininetHost   `yaml:"hosts"`
 	Switches map[string]mininetSwitch `yaml:"switches"`
 	Routers  yamlfile.Raw             `yaml:"routers"`
@@ -40,6 +41,7 @@ type mininetNet struct {
 }
 
 type mininetHost struct {
+	Others   yamlfile.Others
 	IP       yamlfile.Raw `yaml:"ip"`
 	MAC      yamlfile.Raw `yaml:"mac"`
 	Commands yamlfile.Raw `yaml:"commands"`
@@ -54,6 +56,7 @@ type mininetHost struct {
 }
 
 type mininetSwitch struct {
+	Others  yamlfile.Others
 	Runtime yamlfile.Raw `yaml:"runtime_json"`
 	Program yamlfile.Raw `yaml:"program"`
 	Queues  yamlfile.Raw `yaml:"priority_queues"`
@@ -99,13 +102,18 @@ type mininetReader struct {
 	nodes map[string]int // IDs by name
 	names []string       // of all nodes
 
-	source   string // the program of all switches
-	weighted bool   // links have different weights
+	module   string          // of p4-utils until 2021: AppTopo or AppTopoStrategies
+	old      bool            // the tutorials' format until 2019: hosts is a list
+	source   string          // the program of all switches
+	others   yamlfile.Others // keys of links
+	weighted bool            // links have different weights
 }
 
-// readMininet builds the network. It has the default buffer and flow control.
+// readMininet builds the network. It has the default flow control, and the default buffer
+// beside the headroom that its links need.
 func readMininet(f *yamlfile.File, path string) (*Topology, error) {
-	r := &mininetReader{reporter: &reporter{f: f, path: path}, nodes: make(map[string]int)}
+	f, old := named(f, path)
+	r := &mininetReader{reporter: &reporter{f: f, path: path}, nodes: make(map[string]int), old: old}
 	if path == "" {
 		f.Into(&r.net)
 	} else {
@@ -113,7 +121,8 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 			Topology *mininetNet             `yaml:"topology"`
 			Rest     map[string]yamlfile.Raw `yaml:",inline"` // for p4-utils
 		}{&r.net, otherKeys(f)})
-		r.source = f.Raw("").Text("p4_src")
+		r.module = f.Raw("topo_module").Text("object_name")
+		r.source = cmp.Or(f.Raw("").Text("p4_src"), f.Raw("").Text("program")) // the latter until 2021
 	}
 	if err := f.Err(); err != nil {
 		return nil, err
@@ -130,7 +139,13 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	}
 	r.given()
 	r.links()
-	if !r.failed {
+	switch {
+	case r.failed:
+	case r.old:
+		r.numbered()
+	case r.module == "AppTopo":
+		r.assign("mixed")
+	default:
 		r.assign(r.net.Assignment.Text(""))
 	}
 	for i, n := range r.b.t.Nodes {
@@ -153,7 +168,13 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		r.errorf("", "%v", err)
 		return nil, f.Err()
 	}
+	for i := range t.Nodes {
+		if apart := sw.Buffer - t.Shared(&t.Nodes[i]); t.Nodes[i].Kind == Switch && apart > sw.Buffer/2 {
+			t.Switch.Buffer = max(t.Switch.Buffer, sw.Buffer+apart)
+		}
+	}
 	r.devices(t)
+	t.Ignored = r.ignored()
 	if path != "" {
 		root := f.Raw("")
 		t.App = App{File: f.Name, Tasks: root.Text("tasks_file")}
@@ -223,7 +244,7 @@ func (r *mininetReader) given() {
 		}
 		h, at := r.net.Hosts[n.Name], "hosts."+n.Name
 		n.Given.ARP = r.path == "" || r.net.Default.Text("auto_arp_tables") == "false"
-		if text := h.IP.Text(""); text != "" {
+		if text := h.IP.Text(""); text != "" && text != "null" {
 			if !strings.Contains(text, "/") {
 				text += "/24"
 			}
@@ -288,16 +309,24 @@ func (r *mininetReader) links() {
 			}
 			r.weighted = r.weighted || m.weight != weight
 		}
-		if r.path == "" {
+		if r.path == "" && !r.old {
 			r.connect(at, ends, &m)
 			continue
 		}
 		list = append(list, mininetCable{at: at, ends: ends, mininetLink: m, a: min(a.Name, z.Name), z: max(a.Name, z.Name)})
 	}
-	// p4-utils first gives the ports that are told, and then the others in the order of
-	// the links' names.
+	// p4-utils first gives the ports that the file names, and then the others in the order of
+	// the links' names, or until 2021 in the order of the file.
 	sorted := slices.Clone(list)
-	slices.SortStableFunc(sorted, func(x, y mininetCable) int { return cmp.Or(natural(x.a, y.a), natural(x.z, y.z)) })
+	slices.SortStableFunc(sorted, func(x, y mininetCable) int {
+		switch {
+		case r.old:
+			return strings.Compare(r.order(x), r.order(y))
+		case r.module != "":
+			return 0
+		}
+		return cmp.Or(natural(x.a, y.a), natural(x.z, y.z))
+	})
 	used := make(map[End]bool)
 	for _, c := range list {
 		for k, id := range c.ends {
@@ -394,7 +423,11 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 			m.weight = text
 		default:
 			if !slices.Contains(linkParams, key) {
-				r.errorf(at, "unknown key %q%s", key, diag.DidYouMean(key, linkParams))
+				if hint := diag.DidYouMean(key, linkParams); hint != "" {
+					r.errorf(at, "unknown key %q%s", key, hint)
+				} else {
+					r.others = append(r.others, yamlfile.Other{Key: key, Pos: r.f.Pos(join(r.path, at))})
+				}
 			}
 		}
 	}
@@ -425,11 +458,11 @@ func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
 		text += unit
 	}
 	var d vtime.Time
-	if err := d.UnmarshalText([]byte(text)); err != nil || d <= 0 {
+	if err := d.UnmarshalText([]byte(text)); err != nil || d < 0 {
 		r.errorf(at, "delay is %q: write a time, such as \"2ms\"", text)
-		return
+	} else if d > 0 {
+		m.delay = d
 	}
-	m.delay = d
 }
 
 // connect adds a link. If a switch's end has no port number, it gets the next one, as in

@@ -66,6 +66,8 @@ type Topology struct {
 	Weighted bool `json:"-"`
 	// App is what a p4app.json of p4-utils has executed on this machine.
 	App App `json:"-"`
+	// Ignored has a warning for each key of a file for Mininet that has no effect.
+	Ignored []string `json:"-"`
 
 	byName map[string]int // of a network that a Builder made
 }

@@ -256,3 +256,13 @@ func (f *File) CanonicalAt(path string) string {
 
 // Adopt adds the diagnostics of another file to those of this one.
 func (f *File) Adopt(o *File) { f.list = append(slices.Clone(o.list), f.list...) }
+
+// Mapping returns a mapping with values as its keys, each without a value of its own.
+func Mapping(keys []Raw) Raw {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, k := range keys {
+		at := resolve(k.node)
+		n.Content = append(n.Content, at, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: at.Line, Column: at.Column})
+	}
+	return Raw{n}
+}

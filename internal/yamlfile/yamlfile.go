@@ -335,6 +335,9 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value, path string, depth in
 		}
 		if !ok {
 			hint := diag.DidYouMean(key.Value, names)
+			if takes(v, Other{Key: key.Value, Pos: f.pos(key)}, hint == "") {
+				return
+			}
 			if hint == "" {
 				hint = "; known here: " + strings.Join(names, ", ")
 			}
@@ -406,6 +409,38 @@ func OutOfLimits(v any) map[string]string {
 		}
 	}
 	return bad
+}
+
+// Comments makes a struct that has such a field take keys that look like comments:
+// "__comment__", "comment", "_note".
+type Comments struct{}
+
+// Others makes a struct that has such a field take all keys that it lacks: the field lists
+// them, without comments. A key that is almost one of the struct's stays an error.
+type Others []Other
+
+// Other is a key that a struct lacks.
+type Other struct {
+	Key string
+	Pos diag.Pos
+}
+
+// takes reports whether struct v takes a key that it lacks; far is true if the key is not
+// almost one of the struct's.
+func takes(v reflect.Value, o Other, far bool) bool {
+	comment := strings.HasPrefix(o.Key, "_") || strings.Contains(strings.ToLower(o.Key), "comment")
+	for i := range v.NumField() {
+		switch v.Type().Field(i).Type {
+		case reflect.TypeFor[Comments]():
+			return comment
+		case reflect.TypeFor[Others]():
+			if others := v.Field(i).Addr().Interface().(*Others); far && !comment {
+				*others = append(*others, o)
+			}
+			return far || comment
+		}
+	}
+	return false
 }
 
 // inlineMap returns the map of struct v whose keys count as keys of the struct:

@@ -63,7 +63,7 @@ type givenFile struct{ topology, key, name string }
 // above: tutorials are started there. It returns the name under which it has found it.
 func (g *givenFile) read(files Files) (string, []byte, error) {
 	dir := filepath.Dir(g.topology)
-	tried := []string{filepath.Join(dir, g.name), filepath.Join(filepath.Dir(dir), g.name)}
+	tried := slices.Compact([]string{filepath.Join(dir, g.name), filepath.Join(filepath.Dir(dir), g.name)})
 	if filepath.IsAbs(g.name) {
 		tried = []string{g.name}
 	}
