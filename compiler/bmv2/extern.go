@@ -269,7 +269,9 @@ func (c *code) listArg(s *ir.Call, i int) *bmv2json.FieldList {
 	}
 	n := int(k.Val.Int64())
 	if _, ok := c.g.lists[n]; !ok {
-		c.g.rep.Warnf(s.CallSpan.Start, CodeEmptyList, "no field of the metadata has @field_list(%d)", n)
+		if n < ir.FirstNamelessList {
+			c.g.rep.Warnf(s.CallSpan.Start, CodeEmptyList, "no field of the metadata has @field_list(%d)", n)
+		}
 		c.g.fieldList(n).Elements = []*bmv2json.Value{}
 	}
 	return c.g.fieldList(n)

@@ -161,6 +161,10 @@ type Var struct {
 	Lists []int
 }
 
+// FirstNamelessList is the smallest number of a field list that has no number in the program:
+// clone3, resubmit and recirculate name their fields in the call.
+const FirstNamelessList = 1 << 8
+
 // Label names a Block or Loop.
 type Label struct {
 	Name string

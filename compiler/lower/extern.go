@@ -68,6 +68,7 @@ func (l *lowerer) emitExtern(e *syntax.CallExpr, c *types.Call, obj *ir.Object) 
 		arg, _ := l.externArg(arg{v: result, t: t, param: &types.Param{Name: "result", Dir: syntax.DirOut}})
 		call.Args = append([]ir.Arg{arg}, call.Args...)
 	}
+	l.preserve(call)
 	l.emit(call)
 	outs.run()
 	return result

@@ -132,6 +132,8 @@ type lowerer struct {
 	// keyStmts compute the keys of a table before it is applied.
 	keyStmts map[*ir.Table][]ir.Stmt
 
+	preserved [][]*ir.Var // by calls of deprecated functions, see preserve
+
 	inAction bool // the code of an action is being lowered
 	stmts    int
 	copyOuts []func() // of the enclosing calls, for exit
