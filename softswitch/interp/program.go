@@ -70,16 +70,21 @@ func programOf(code *ops.Program) *Program {
 		Profiles: code.Profiles, VSets: code.VSets, Digests: code.Digests, Errors: code.Errors, code: code}
 }
 
-// Print returns the program's instructions as text: see ops.Program.Print.
+// Print returns the program's instructions as text, one per line, under headings that
+// say from where they are reached: parsers, pipelines, the start of deparsers, and the
+// actions of tables. ">" marks the target of a jump. Slots have the names of their fields
+// if the program was compiled with Options.Names; a field of several limbs has their
+// numbers behind its name, and t0, t1, … are temporaries.
 func (p *Program) Print() string { return p.code.Print() }
 
 // PrintNative returns the program's machine code in Intel's syntax, under the
-// instructions of Print from which it was made, and at the end the code that belongs to
-// no single one. Numbers in brackets are offsets in the code; addresses of Go's memory,
-// which differ from run to run, are written as "memory". The program must have been
-// compiled with Options.Names. ok is false where the system does not let a process
+// instructions of Print from which it was made, and behind them the code that belongs to
+// no single one. Numbers in brackets are offsets in the code, other brackets memory: a
+// slot by its name, a field of the Machine, or an address in registers. Addresses of Go's
+// memory, which differ from run to run, are written as "memory". The program must have
+// been compiled with Options.Names. ok is false where the system does not let a process
 // make code executable.
-func (p *Program) PrintNative() (text string, ok bool) { return native.Print(p.code) }
+func (p *Program) PrintNative() (text string, ok bool) { return native.Print(p.code, &fromCode) }
 
 // Field is a field that the architecture uses.
 type Field = ops.ArchField

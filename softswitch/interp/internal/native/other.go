@@ -10,4 +10,4 @@ import "github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 func Translate(*ops.Program, *Offsets, bool) *ops.Native { return nil }
 
 // Print returns ok = false.
-func Print(*ops.Program) (text string, ok bool) { return "", false }
+func Print(*ops.Program, *Offsets) (text string, ok bool) { return "", false }

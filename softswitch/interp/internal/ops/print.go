@@ -8,11 +8,7 @@ import (
 	"strings"
 )
 
-// Print returns the program's instructions as text, one per line, under headings that
-// say from where they are reached: parsers, pipelines, the start of deparsers, and the
-// actions of tables. ">" marks the target of a jump. Slots have the names of their fields
-// if the program was compiled with Options.Names; a field of several limbs has their
-// numbers behind its name, and t0, t1, … are temporaries.
+// Print returns the program's instructions as text: see Program.Print of package interp.
 func (p *Program) Print() string {
 	var b strings.Builder
 	heads, leader := p.Headings(), p.Leaders()
@@ -64,8 +60,8 @@ func (p *Program) Headings() map[int][]string {
 	return heads
 }
 
-// name returns a slot as text: a constant, a field, or its number.
-func (p *Program) name(s Slot) string {
+// SlotName returns a slot as text: a constant, a field, or its number.
+func (p *Program) SlotName(s Slot) string {
 	switch n := int(s); {
 	case n >= p.ConstBase && n < p.ConstBase+len(p.Consts):
 		return constantText(p.Consts[n-p.ConstBase])
@@ -98,7 +94,7 @@ func (p *Program) Text(i int) string {
 }
 
 func (p *Program) operands(in *Instr) string {
-	d, a, b := p.name(in.D), p.name(in.A), p.name(in.B)
+	d, a, b := p.SlotName(in.D), p.SlotName(in.A), p.SlotName(in.B)
 	masked := func(expr string) string {
 		if in.Imm == AllBits {
 			return fmt.Sprintf("%s = %s", d, expr)
@@ -236,7 +232,7 @@ func (p *Program) blockName(s Slot) string {
 			return strings.TrimSuffix(p.Names[base], "."+ValidField)
 		}
 	}
-	return "the block at " + p.name(s)
+	return "the block at " + p.SlotName(s)
 }
 
 // Leaders returns the instructions that are not only reached from the one before.
