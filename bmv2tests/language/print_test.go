@@ -4,6 +4,7 @@ package language
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -59,6 +60,36 @@ func TestPrintedTranslations(t *testing.T) {
 	})
 	if found != len(printed) {
 		t.Errorf("%d of the %d constructs exist", found, len(printed))
+	}
+}
+
+// The page about the compiler quotes the translation of the construct "registers".
+func TestPageQuotesTheTranslation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/compiler.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## How the switch translates a program\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	texts := ""
+	for _, stage := range []string{"plain", "ops", "native"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "print", "registers."+stage))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts += string(text)
+	}
+	quoted := 0
+	for line := range strings.Lines(section) {
+		if quote, ok := strings.CutPrefix(line, "    "); ok {
+			quoted++
+			if !strings.Contains(texts, strings.TrimLeft(quote, " ")) {
+				t.Errorf("docs/compiler.md quotes %q, which no stage prints", strings.TrimSpace(quote))
+			}
+		}
+	}
+	if quoted < 10 {
+		t.Errorf("docs/compiler.md quotes %d lines", quoted)
 	}
 }
 
