@@ -3,11 +3,11 @@
 package ops
 
 const (
-	// RowLimbs is how many limbs a cache line has.
-	RowLimbs = 8
-	// RowReach limits how many arrays PlaceRegisters looks at for those of a row, which
+	// rowLimbs is how many limbs a cache line has.
+	rowLimbs = 8
+	// rowReach limits how many arrays PlaceRegisters looks at for those of a row, which
 	// keeps it linear in the number of arrays.
-	RowReach = 256
+	rowReach = 256
 )
 
 // PlaceRegisters determines where in State.cells each cell is. Arrays of the same
@@ -27,12 +27,12 @@ func (p *Program) PlaceRegisters() {
 			continue
 		}
 		var row []*RegisterInfo
-		for j := i; j < min(i+RowReach, len(p.Registers)) && len(row) < RowLimbs; j++ {
+		for j := i; j < min(i+rowReach, len(p.Registers)) && len(row) < rowLimbs; j++ {
 			if r := &p.Registers[j]; r.Size == first.Size && LimbsOf(r.Width) == 1 {
 				row = append(row, r)
 			}
 		}
-		end = (end + RowLimbs - 1) / RowLimbs * RowLimbs
+		end = (end + rowLimbs - 1) / rowLimbs * rowLimbs
 		for k, r := range row {
 			r.At, r.Step, r.Narrow = end+k, len(row), r.Size
 		}

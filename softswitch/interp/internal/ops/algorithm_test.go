@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package interp
+package ops
 
 import (
 	"hash/crc32"
-	"math/rand/v2"
 	"testing"
-
-	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 )
 
 // Check values: the CRCs are those of the catalogue of parametrised CRC
@@ -46,11 +43,11 @@ func TestHashesHaveTheirCheckValues(t *testing.T) {
 		{"hash_ex", "", uint64(fnvEmpty())},
 		{"toeplitz", digits, 0},
 	} {
-		if got := ops.Algorithms[tt.name].Hash([]byte(tt.text), nil); got != tt.want {
+		if got := Algorithms[tt.name].Hash([]byte(tt.text), nil); got != tt.want {
 			t.Errorf("%s(%q) = %#x, want %#x", tt.name, tt.text, got, tt.want)
 		}
 	}
-	if got, want := uint64(crc32.ChecksumIEEE(long)), ops.Algorithms["crc32"].Hash(long, nil); got != want {
+	if got, want := uint64(crc32.ChecksumIEEE(long)), Algorithms["crc32"].Hash(long, nil); got != want {
 		t.Errorf("crc32 of 101 bytes is %#x, want %#x", got, want)
 	}
 }
@@ -65,36 +62,15 @@ func fnvEmpty() uint32 {
 	return h + h<<5
 }
 
-// A CRC computed from slots equals that of the bytes, whatever bits are above a
-// field's width.
-func TestCRCsOfSlotsAreThoseOfBytes(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for _, name := range []string{"crc16", "crc16_custom", "crc32", "crc32_custom"} {
-		algo := ops.Algorithms[name]
-		for range 1000 {
-			k := &ops.Calc{Algo: algo, Aligned: true}
-			m := &Machine{f: make([]uint64, 6)}
-			for i := range rng.IntN(len(m.f)) {
-				m.f[i] = rng.Uint64()
-				k.Inputs = append(k.Inputs, ops.CalcInput{Slot: ops.Slot(i), Limbs: 1, Width: 8 * (1 + rng.IntN(8)), Valid: ops.NoValid})
-			}
-			k.PlanCRC()
-			if got, want := m.quickCRC(k), algo.Hash(m.input(k), nil); got != want {
-				t.Fatalf("%s of %x in %+v = %#x, want %#x", name, m.f, k.Words, got, want)
-			}
-		}
-	}
-}
-
 func TestHashesThatRemember(t *testing.T) {
-	memo := &ops.HashMemo{Random: &ops.Generator{State: 1}}
-	next := func(name, text string) uint64 { return ops.Algorithms[name].Hash([]byte(text), memo) }
+	memo := &HashMemo{Random: &Generator{State: 1}}
+	next := func(name, text string) uint64 { return Algorithms[name].Hash([]byte(text), memo) }
 	for i := range uint64(5) {
 		if got := next("round_robin", "x"); got != i {
 			t.Errorf("round_robin, call %d: %d", i, got)
 		}
 	}
-	memo = &ops.HashMemo{Random: &ops.Generator{State: 1}}
+	memo = &HashMemo{Random: &Generator{State: 1}}
 	for _, tt := range []struct {
 		text string
 		want uint64
@@ -107,7 +83,7 @@ func TestHashesThatRemember(t *testing.T) {
 	if a == b {
 		t.Errorf("random gives %#x twice", a)
 	}
-	memo.Random = &ops.Generator{State: 1}
+	memo.Random = &Generator{State: 1}
 	if got := next("random", ""); got != a {
 		t.Errorf("random of the same seed gives %#x, then %#x", a, got)
 	}
@@ -116,7 +92,7 @@ func TestHashesThatRemember(t *testing.T) {
 // The numbers of a range have about equal frequencies, and no other numbers
 // occur.
 func TestRandomNumbersFillTheirRange(t *testing.T) {
-	g := &ops.Generator{State: 7}
+	g := &Generator{State: 7}
 	var seen [6]int
 	const n = 6000
 	for range n {
