@@ -309,10 +309,15 @@ func (a *Asm) Imm(d Reg, x uint64) {
 		a.rr(wide, []byte{0xc7}, 0, d)
 		a.imm32(int32(x))
 	default:
-		a.prefix(wide | byte(d)>>3)
-		a.bytes(0xb8 | byte(d)&7)
-		a.Code = binary.LittleEndian.AppendUint64(a.Code, x)
+		a.Address(d, x)
 	}
+}
+
+// Address sets a register by an instruction whose length does not depend on x.
+func (a *Asm) Address(d Reg, x uint64) {
+	a.prefix(wide | byte(d)>>3)
+	a.bytes(0xb8 | byte(d)&7)
+	a.Code = binary.LittleEndian.AppendUint64(a.Code, x)
 }
 
 // Fits reports whether an instruction can have x as 32 bits that are extended

@@ -40,6 +40,7 @@ func TestEncodings(t *testing.T) {
 		{"mov $0xffffffff,%r11d", func(a *Asm) { a.Imm(R11, 0xffffffff) }, "41bbffffffff"},
 		{"mov $-1,%rax", func(a *Asm) { a.Imm(AX, 1<<64-1) }, "48c7c0ffffffff"},
 		{"movabs $0x123456789abcdef0,%r12", func(a *Asm) { a.Imm(R12, 0x123456789abcdef0) }, "49bcf0debc9a78563412"},
+		{"movabs $0x12345678,%r11", func(a *Asm) { a.Address(R11, 0x12345678) }, "49bb7856341200000000"},
 		{"add %r13,%rax", func(a *Asm) { a.Op(Add, AX, R13) }, "4903c5"},
 		{"or %rax,%r15", func(a *Asm) { a.Op(Or, R15, AX) }, "4c0bf8"},
 		{"and 0x10(%rdi),%rdx", func(a *Asm) { a.OpMem(And, DX, At(DI, 0x10)) }, "48235710"},

@@ -249,10 +249,11 @@ func (t *translator) set(d ops.Slot, r asm.Reg) {
 	t.keep(d, r)
 }
 
-// memoryAt sets a register to an address in Go's memory, which does not move.
+// memoryAt sets a register to an address in Go's memory, which does not move. The length
+// of the code is the same wherever the system has placed that memory.
 func (t *translator) memoryAt(r asm.Reg, address uint64) {
 	t.memory = append(t.memory, address)
-	t.Imm(r, address)
+	t.Address(r, address)
 }
 
 // setConst stores a constant in a slot.
