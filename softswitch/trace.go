@@ -36,6 +36,8 @@ type seen struct {
 	headers  []interp.HeaderValue
 	checksum bool // it has an IPv4 header with a right checksum
 	ttl      int  // of an IPv4 header; -1 without one
+	to       packet.MAC
+	lost     bool // a header is not emitted
 }
 
 // Trace sets the tracer; nil removes it. Without one, packets cost nothing more.
@@ -90,7 +92,11 @@ func (a *v1model) traceParsed(p *tm.Packet) {
 	if ip := ipv4Of(p.Frame.Data); ip != nil {
 		ttl = int(ip[8])
 	}
-	s.tracer.before[p.Frame] = seen{a.m.Headers(), checksumOK(p.Frame.Data), ttl}
+	was := seen{headers: a.m.Headers(), checksum: checksumOK(p.Frame.Data), ttl: ttl}
+	if eth := packet.AsEthernet(p.Frame.Data); eth != nil {
+		was.to = eth.Dst()
+	}
+	s.tracer.before[p.Frame] = was
 }
 
 // shown returns the start of a frame in hexadecimal.
@@ -200,12 +206,15 @@ func (a *v1model) traceEnd(p *tm.Packet) {
 	if !s.following(p.Frame) {
 		return
 	}
-	before := s.tracer.before[p.Frame].headers
+	was := s.tracer.before[p.Frame]
+	before := was.headers
 	after := a.m.Headers()
 	for i := range after {
 		h := &after[i]
 		if !h.Emitted {
 			s.step("  header %s is valid, and the deparser does not emit it: it is lost", h.Name)
+			was.lost = true
+			s.tracer.before[p.Frame] = was
 			continue
 		}
 		k := slices.IndexFunc(before, func(b interp.HeaderValue) bool { return b.Name == h.Name })
@@ -237,15 +246,18 @@ func (a *v1model) traceSent(p *tm.Packet) {
 		return
 	}
 	s.step("sent by port %d: %d bytes: %s", p.Port, p.Frame.Len(), shown(p.Frame.Data))
-	if s.tracer.before[p.Frame].checksum && !checksumOK(p.Frame.Data) {
+	was, known := s.tracer.before[p.Frame]
+	if was.checksum && !was.lost && !checksumOK(p.Frame.Data) {
 		s.step("note: the IPv4 checksum was right on arrival and is wrong now: the program changes the header without update_checksum")
 	}
 	if ip := ipv4Of(p.Frame.Data); ip != nil {
-		switch before, known := s.tracer.before[p.Frame]; {
-		case ip[8] == 0:
+		switch ttl := int(ip[8]); {
+		case ttl == 0:
 			s.step("note: the packet leaves with TTL 0: a router drops such packets")
-		case known && before.ttl >= 0 && int(ip[8]) > before.ttl:
-			s.step("note: the packet arrived with TTL %d and leaves with TTL %d: a subtraction from 0 wraps, and a router drops packets with TTL 0 or 1", before.ttl, ip[8])
+		case known && was.ttl >= 0 && ttl > was.ttl:
+			s.step("note: the packet arrived with TTL %d and leaves with TTL %d: a subtraction from 0 wraps, and a router drops packets with TTL 0 or 1", was.ttl, ttl)
+		case known && ttl == was.ttl && was.to != packet.Ethernet(p.Frame.Data).Dst():
+			s.step("note: the packet has another Ethernet destination and the TTL with which it arrived: a router decrements the TTL")
 		}
 	}
 	delete(s.tracer.before, p.Frame)

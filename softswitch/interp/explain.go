@@ -154,6 +154,7 @@ func (m *Machine) traceNearest(t *Table) {
 			why := fmt.Sprintf("%s is %s, the entry has %s", k.Name, valueText(k.Name, k.Width, key[i]), want)
 			if swapped {
 				why += ", which is the same with its bytes in the other order"
+				n.bits -= far // the most likely mistake
 			}
 			n.why = append(n.why, why)
 		}

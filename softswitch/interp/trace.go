@@ -59,7 +59,11 @@ func (m *Machine) format(msg *ops.Message) string {
 				b.WriteByte('{')
 				continue
 			}
-			b.WriteString(m.number(msg.Args[arg]))
+			if at := msg.Args[arg]; msg.Name == "" || at.Signed {
+				b.WriteString(m.number(at))
+			} else {
+				b.WriteString(valueText(msg.Name, at.Width, m.f[at.Slot:at.Slot+at.Limbs]))
+			}
 			arg++
 			i += end
 		default:

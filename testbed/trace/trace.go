@@ -158,7 +158,7 @@ func (p *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	}
 	text := fmt.Sprintf("from %s", from.Name)
 	if b.visits[n.ID]++; b.visits[n.ID] > 1 {
-		text += fmt.Sprintf(" (note: for the %d. time: a loop)", b.visits[n.ID])
+		text += fmt.Sprintf(" (note: visit %d of this switch: a loop)", b.visits[n.ID])
 	}
 	t.lines = append(t.lines, Line{now, n.Name, b.name, port, text})
 }

@@ -109,6 +109,7 @@ func TestMistakes(t *testing.T) {
 		{"egress_spec of 0", "s.egress_spec = port; ", "s.egress_spec = 0; ", "", "", []string{"to port 0, which the switch does not have (ports: 1, 2, 3)"}},
 		{"emit", "p.emit(h.ip); ", "", "", "", []string{"header ip is valid, and the deparser does not emit it: it is lost"}},
 		{"checksum", "update_checksum(h.ip.isValid()", "update_checksum(false", "", "", []string{"note: the IPv4 checksum was right on arrival and is wrong now"}},
+		{"TTL as it was", "h.ip.ttl = h.ip.ttl - 1;", "h.eth.dst = mac ^ 1;", "", "", []string{"note: the packet has another Ethernet destination and the TTL with which it arrived: a router decrements the TTL"}},
 		{"TTL", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 1}}]\n", []string{"note: the packet leaves with TTL 0"}},
 		{"TTL below 0", "", "", "", "packets: [{from: h1, to: h3, ipv4: {ttl: 0}}]\n", []string{"note: the packet arrived with TTL 0 and leaves with TTL 255"}},
 		{"byte order", noEntries[0], noEntries[1], "route h.ip.dst=1.1.0.10/32 -> forward(port=1, mac=0)\n", "", []string{"miss: h.ip.dst=10.0.1.1", "the entry has 1.1.0.10/32, which is the same with its bytes in the other order"}},
@@ -118,8 +119,9 @@ func TestMistakes(t *testing.T) {
 		// The spine and the second leaf send it to each other.
 		{"loop", noEntries[0] + "|h.ip.ttl = h.ip.ttl - 1;", "|h.ip.ttl = h.ip.ttl - 1; if (h.ip.ttl == 0) { mark_to_drop(s); }",
 			"route h.ip.dst=10.9.9.9/32 -> forward(port=2, mac=0)\n",
-			"network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}\npackets: [{from: h1, to: h2, ipv4: {destination: 10.9.9.9, ttl: 5}}]\n", []string{"(note: for the 2. time: a loop)", "dropped: the program drops it in ingress"}},
+			"network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}\npackets: [{from: h1, to: h2, ipv4: {destination: 10.9.9.9, ttl: 5}}]\n", []string{"(note: visit 2 of this switch: a loop)", "dropped: the program drops it in ingress"}},
 		{"never set", "struct meta_t { }|key = { h.ip.dst: lpm; }|" + noEntries[0], "struct meta_t { bit<8> tenant; }|key = { m.tenant: exact; }|", "# none\n", "", []string{"m.tenant is 0: nothing in the program sets it"}},
+		{"never set, in an assignment", "struct meta_t { }|s.egress_spec = port; ", "struct meta_t { bit<9> to; }|s.egress_spec = m.to; ", "", "", []string{"the metadata's to is 0: nothing in the program sets it", "to port 0, which the switch does not have"}},
 		{"never set, in a condition", "struct meta_t { }|route.apply();", "struct meta_t { bit<8> tenant; }|if (m.tenant == 5) { route.apply(); }", "", "", []string{"is false", "the metadata's tenant is 0: nothing in the program sets it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,6 +129,19 @@ func TestMistakes(t *testing.T) {
 			has(t, text, c.want...)
 		})
 	}
+}
+
+// A header that the deparser does not emit is not also a wrong checksum.
+func TestALostHeaderHasNoChecksum(t *testing.T) {
+	if text, _ := run(t, "p.emit(h.ip); ", "", "", "", first); strings.Contains(text, "checksum was right") {
+		t.Error(text)
+	}
+}
+
+// Fields have the names of the P4 text, and addresses are written as such.
+func TestFieldsAreWrittenAsInTheProgram(t *testing.T) {
+	text, _ := run(t, "struct meta_t { }|s.egress_spec = port; ", "struct meta_t { bit<48> who; }|m.who = h.eth.dst; s.egress_spec = port; ", "", "", first)
+	has(t, text, "metadata.who = 02:00:00:00:00:02", "eth.dst = 02:00:00", "update checksum ip.sum")
 }
 
 // A clone and multicast copies are followed, each to its end.

@@ -148,6 +148,9 @@ func (c *compiler) genPrimitive(p *bmv2json.Primitive) {
 	prim.gen(c, p)
 	if c.opts.Trace {
 		c.traceResult(p)
+		if p.Op == "assign" {
+			c.neverSet(p.Parameters[1], "    ", map[string]bool{})
+		}
 	}
 }
 

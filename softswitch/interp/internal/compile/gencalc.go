@@ -115,7 +115,7 @@ func (c *compiler) genChecksum(i int, op ops.Opcode) {
 	}
 	c.emit(op, 0, 0, 0, uint64(len(c.Prog.Checksums)-1))
 	if c.opts.Trace {
-		c.trace("%s checksum %s", op, k.Name)
+		c.trace("%s checksum %s.%s", op, k.Target.Header, k.Target.Field)
 	}
 	c.place(skip)
 }

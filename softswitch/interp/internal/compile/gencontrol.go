@@ -143,34 +143,9 @@ func (g *pipelineGen) genConditional(cond *bmv2json.Conditional) {
 	g.place(no)
 	if g.opts.Trace {
 		g.trace("  is false")
-		g.neverSet(cond.Expression, map[string]bool{})
+		g.neverSet(cond.Expression, "  ", map[string]bool{})
 	}
 	g.visit(cond.Pos, cond.FalseNext)
-}
-
-// neverSet traces the fields of a condition that no packet and no action sets.
-func (g *pipelineGen) neverSet(v *bmv2json.Value, seen map[string]bool) {
-	if v == nil {
-		return
-	}
-	if h := g.headers[v.Name]; v.Type == bmv2json.TypeField && h != nil && h.Slots != nil && !ofArchitecture[h.Name] && !seen[v.Name+"."+v.Field] {
-		seen[v.Name+"."+v.Field] = true
-		ref := bmv2json.FieldRef{Header: v.Name, Field: v.Field}
-		if member, meta := strings.CutPrefix(v.Field, "userMetadata."); meta {
-			if h, n, ok := g.field(ref, v.Pos); ok && h.Use[n]&ops.UseWrite == 0 {
-				g.trace("  the metadata's %s is 0: nothing in the program sets it", member)
-			}
-		}
-	}
-	g.neverSet(v.Inner, seen)
-	for _, e := range v.List {
-		g.neverSet(e, seen)
-	}
-	if op := v.Op; op != nil {
-		g.neverSet(op.Left, seen)
-		g.neverSet(op.Right, seen)
-		g.neverSet(op.Cond, seen)
-	}
 }
 
 func (g *pipelineGen) genCall(call *bmv2json.ActionCall) {

@@ -57,7 +57,39 @@ func (c *compiler) traceResult(p *bmv2json.Primitive) {
 	if e.op != opField || e.slot < 0 {
 		return
 	}
-	msg := ops.Message{Text: fmt.Sprintf("    %s.%s = {}", v.Name, v.Field), Args: []ops.FieldAt{{Slot: e.slot, Limbs: e.limbs, Width: e.width, Signed: e.signed()}}}
+	name := v.Name + "." + v.Field
+	if local, ok := strings.CutPrefix(name, "scalars."); ok {
+		name = local
+		if member, ok := strings.CutPrefix(local, "userMetadata."); ok {
+			name = "metadata." + member
+		}
+	}
+	msg := ops.Message{Text: fmt.Sprintf("    %s = {}", name), Name: name, Args: []ops.FieldAt{{Slot: e.slot, Limbs: e.limbs, Width: e.width, Signed: e.signed()}}}
 	c.Prog.Messages = append(c.Prog.Messages, msg)
 	c.emit(ops.Trace, 0, 0, 0, uint64(len(c.Prog.Messages)-1))
+}
+
+// neverSet traces the fields of an expression that no packet and no action sets.
+func (c *compiler) neverSet(v *bmv2json.Value, indent string, seen map[string]bool) {
+	if v == nil {
+		return
+	}
+	if h := c.headers[v.Name]; v.Type == bmv2json.TypeField && h != nil && h.Slots != nil && !ofArchitecture[h.Name] && !seen[v.Name+"."+v.Field] {
+		seen[v.Name+"."+v.Field] = true
+		ref := bmv2json.FieldRef{Header: v.Name, Field: v.Field}
+		if member, meta := strings.CutPrefix(v.Field, "userMetadata."); meta {
+			if h, n, ok := c.field(ref, v.Pos); ok && h.Use[n]&ops.UseWrite == 0 {
+				c.trace("%sthe metadata's %s is 0: nothing in the program sets it", indent, member)
+			}
+		}
+	}
+	c.neverSet(v.Inner, indent, seen)
+	for _, e := range v.List {
+		c.neverSet(e, indent, seen)
+	}
+	if op := v.Op; op != nil {
+		c.neverSet(op.Left, indent, seen)
+		c.neverSet(op.Right, indent, seen)
+		c.neverSet(op.Cond, indent, seen)
+	}
 }

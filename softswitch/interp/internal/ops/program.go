@@ -278,6 +278,7 @@ type JumpTable struct {
 type Message struct {
 	Text   string
 	Args   []FieldAt
+	Name   string // in a trace: of the field whose value is shown
 	Pos    string
 	Header *Extraction // in a trace: the header that was extracted last
 }
