@@ -35,16 +35,16 @@ type mininetNet struct {
 	Links    [][]yamlfile.Raw         `yaml:"links"`
 	Default  yamlfile.Raw             `yaml:"default"`
 
-	Assignment yamlfile.Raw `yaml:"assignment_strategy"` // of addresses
+	Assignment string       `yaml:"assignment_strategy"` // of addresses
 	GatewayARP yamlfile.Raw `yaml:"auto_gw_arp"`
 	ARPTables  yamlfile.Raw `yaml:"auto_arp_tables"`
 }
 
 type mininetHost struct {
 	Others   yamlfile.Others
-	IP       yamlfile.Raw `yaml:"ip"`
-	MAC      yamlfile.Raw `yaml:"mac"`
-	Commands yamlfile.Raw `yaml:"commands"`
+	IP       string   `yaml:"ip"`
+	MAC      string   `yaml:"mac"`
+	Commands []string `yaml:"commands"`
 
 	Route     yamlfile.Raw `yaml:"defaultRoute"`
 	DHCP      yamlfile.Raw `yaml:"dhcp"`
@@ -57,13 +57,13 @@ type mininetHost struct {
 
 type mininetSwitch struct {
 	Others  yamlfile.Others
-	Runtime yamlfile.Raw `yaml:"runtime_json"`
-	Program yamlfile.Raw `yaml:"program"`
+	Runtime string       `yaml:"runtime_json"`
+	Program string       `yaml:"program"`
 	Queues  yamlfile.Raw `yaml:"priority_queues"`
 	CPUPort yamlfile.Raw `yaml:"cpu_port"`
 
-	Source    yamlfile.Raw `yaml:"p4_src"`
-	CLI       yamlfile.Raw `yaml:"cli_input"`
+	Source    string       `yaml:"p4_src"`
+	CLI       string       `yaml:"cli_input"`
 	QueuesNum yamlfile.Raw `yaml:"priority_queues_num"`
 	Binary    yamlfile.Raw `yaml:"sw_bin"`
 	Thrift    yamlfile.Raw `yaml:"thrift_port"`
@@ -114,15 +114,25 @@ type mininetReader struct {
 func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	f, old := named(f, path)
 	r := &mininetReader{reporter: &reporter{f: f, path: path}, nodes: make(map[string]int), old: old}
+	var app struct {
+		Topology *mininetNet `yaml:"topology"`
+		Source   string      `yaml:"p4_src"`
+		Program  string      `yaml:"program"` // until 2021
+		Tasks    string      `yaml:"tasks_file"`
+		Scripts  []struct {
+			Command string       `yaml:"cmd"`
+			Reboot  yamlfile.Raw `yaml:"reboot_run"`
+			Out     yamlfile.Raw `yaml:"out_file"`
+		} `yaml:"exec_scripts"`
+		Rest map[string]yamlfile.Raw `yaml:",inline"` // for p4-utils
+	}
 	if path == "" {
 		f.Into(&r.net)
 	} else {
-		f.Into(&struct {
-			Topology *mininetNet             `yaml:"topology"`
-			Rest     map[string]yamlfile.Raw `yaml:",inline"` // for p4-utils
-		}{&r.net, otherKeys(f)})
+		app.Topology, app.Rest = &r.net, otherKeys(f)
+		f.Into(&app)
 		r.module = f.Raw("topo_module").Text("object_name")
-		r.source = cmp.Or(f.Raw("").Text("p4_src"), f.Raw("").Text("program")) // the latter until 2021
+		r.source = cmp.Or(app.Source, app.Program)
 	}
 	if err := f.Err(); err != nil {
 		return nil, err
@@ -146,7 +156,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	case r.module == "AppTopo":
 		r.assign("mixed")
 	default:
-		r.assign(r.net.Assignment.Text(""))
+		r.assign(r.net.Assignment)
 	}
 	for i, n := range r.b.t.Nodes {
 		for p, port := range n.Ports {
@@ -176,10 +186,9 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	r.devices(t)
 	t.Ignored = r.ignored()
 	if path != "" {
-		root := f.Raw("")
-		t.App = App{File: f.Name, Tasks: root.Text("tasks_file")}
-		for _, script := range root.Key("exec_scripts").Items() {
-			t.App.Scripts = append(t.App.Scripts, script.Text("cmd"))
+		t.App = App{File: f.Name, Tasks: app.Tasks}
+		for _, script := range app.Scripts {
+			t.App.Scripts = append(t.App.Scripts, script.Command)
 		}
 	}
 	t.Weighted = r.weighted
@@ -203,12 +212,11 @@ func (r *mininetReader) devices(t *Topology) {
 	}
 }
 
-// otherKeys returns the keys besides "topology", which are instructions to
-// p4-utils.
+// otherKeys returns the keys that are instructions to p4-utils only.
 func otherKeys(f *yamlfile.File) map[string]yamlfile.Raw {
 	keys := make(map[string]yamlfile.Raw)
 	for _, key := range f.Raw("").Keys() {
-		if key != "topology" {
+		if !slices.Contains([]string{"topology", "p4_src", "program", "tasks_file", "exec_scripts"}, key) {
 			keys[key] = yamlfile.Raw{}
 		}
 	}
@@ -238,33 +246,35 @@ func (r *mininetReader) given() {
 		n := &r.b.t.Nodes[i]
 		if n.Kind == Switch {
 			s := r.net.Switches[n.Name]
-			n.Given.File, n.Given.Runtime, n.Given.CLI = r.f.Name, s.Runtime.Text(""), s.CLI.Text("")
-			n.Given.Program, n.Given.Source = cmp.Or(s.Program.Text(""), s.Source.Text("")), r.source
+			n.Given.At = r.f.Pos(join(r.path, "switches."+n.Name))
+			n.Given.File, n.Given.Runtime, n.Given.CLI = r.f.Name, s.Runtime, s.CLI
+			n.Given.Program, n.Given.Source = cmp.Or(s.Program, s.Source), r.source
 			continue
 		}
 		h, at := r.net.Hosts[n.Name], "hosts."+n.Name
+		n.Given.At = r.f.Pos(join(r.path, at))
 		n.Given.ARP = r.path == "" || r.net.Default.Text("auto_arp_tables") == "false"
-		if text := h.IP.Text(""); text != "" && text != "null" {
+		if text := h.IP; text != "" {
 			if !strings.Contains(text, "/") {
 				text += "/24"
 			}
 			p, err := netip.ParsePrefix(text)
 			if err != nil || !p.Addr().Is4() {
-				r.errorf(at+".ip", "ip is %q: write an IPv4 address and the length of its network, such as 10.0.1.1/24", h.IP.Text(""))
+				r.errorf(at+".ip", "ip is %q: write an IPv4 address and the length of its network, such as 10.0.1.1/24", h.IP)
 			} else {
 				n.Given.IP = p
 			}
 		}
-		if text := h.MAC.Text(""); text != "" {
+		if text := h.MAC; text != "" {
 			mac, err := net.ParseMAC(text)
 			if err != nil || copy(n.Given.MAC[:], mac) != 6 || len(mac) != 6 {
 				r.errorf(at+".mac", "mac is %q: write six bytes, such as 08:00:00:00:01:11", text)
 			}
 		}
-		for _, c := range h.Commands.Items() {
-			n.Given.Commands = append(n.Given.Commands, c.Text(""))
+		for _, c := range h.Commands {
+			n.Given.Commands = append(n.Given.Commands, c)
 			// arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00
-			if words := strings.Fields(c.Text("")); len(words) > 2 && words[0] == "arp" {
+			if words := strings.Fields(c); len(words) > 2 && words[0] == "arp" {
 				mac, _ := net.ParseMAC(words[len(words)-1]) // or there is none
 				copy(n.Given.Gateway[:], mac)
 			}
@@ -400,6 +410,9 @@ var linkParams = []string{"port1", "port2", "bw", "delay", "loss", "weight", "ma
 
 // params reads the properties of a link, or of the default link.
 func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
+	if text := raw.Text(""); text != "" && text != "null" || raw.Items() != nil {
+		r.errorf(at, "expected keys and values, such as {bw: 10}")
+	}
 	for _, key := range raw.Keys() {
 		at, text := at+"."+key, raw.Text(key)
 		switch key {

@@ -99,6 +99,15 @@ func TestErrorsInNetworksForMininet(t *testing.T) {
 		{`["h2", "s2"]`, `["h2"]`, "a link is [NODE, NODE]"},
 		{`["h2", "s2"]`, `["h2", "s2"], ["s2", "s2"]`, "s2 is connected to itself"},
 		{`"h1": {"def`, `"s2": {"def`, `two nodes are called "s2"`},
+		// Values of a wrong kind were taken as none.
+		{`"h2": {}`, `"h2": {"commands": "ping"}`, `hosts.h2.commands: expected a list, not "ping"`},
+		{`"h2": {}`, `"h2": {"commands": [[]]}`, `hosts.h2.commands.0: expected one value, not a list`},
+		{`"h2": {}`, `"h2": {"ip": {}}`, `hosts.h2.ip: expected one value, not keys and values`},
+		{`"h2": {}`, `"h2": {"mac": []}`, `hosts.h2.mac: expected one value, not a list`},
+		{`"s2": {"cli_input"`, `"s2": {"program": [], "cli_input"`, `switches.s2.program: expected one value, not a list`},
+		{`"topology"`, `"tasks_file": {}, "topology"`, `tasks_file: expected one value`},
+		{`"exec_scripts": []`, `"exec_scripts": "a"`, `exec_scripts: expected a list`},
+		{`"exec_scripts": []`, `"exec_scripts": [{"cdm": "a"}]`, `exec_scripts.0: unknown key "cdm"`},
 	} {
 		if strings.Count(p4app, c.old) != 1 {
 			t.Errorf("%q is not once in the text", c.old)

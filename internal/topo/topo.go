@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -114,6 +115,7 @@ type Given struct {
 	// switches that have none of their own. The names are relative to the folder of File,
 	// the topology, or to the folder above.
 	File, Runtime, CLI, Program, Source string
+	At                                  diag.Pos `json:"-"` // of the node in the file
 }
 
 // App has the commands of a p4app.json of p4-utils.

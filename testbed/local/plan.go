@@ -222,7 +222,7 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 			for _, text := range n.Given.Commands {
 				c, err := command(text)
 				if err != nil {
-					return nil, fmt.Errorf("host %s: command %q of the topology: %w", n.Name, text, err)
+					return nil, fmt.Errorf("%v: host %s: command %q: %w", n.Given.At, n.Name, text, err)
 				}
 				h.Commands = append(h.Commands, c)
 			}

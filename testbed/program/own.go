@@ -57,12 +57,15 @@ type Part struct {
 }
 
 // givenFile is a file that the topology's file names under a key.
-type givenFile struct{ topology, key, name string }
+type givenFile struct {
+	at        diag.Pos // in the topology's file
+	key, name string
+}
 
 // read reads a file that the topology's file names, relative to its folder or to the one
 // above: tutorials are started there. It returns the name under which it has found it.
 func (g *givenFile) read(files Files) (string, []byte, error) {
-	dir := filepath.Dir(g.topology)
+	dir := filepath.Dir(g.at.File())
 	tried := slices.Compact([]string{filepath.Join(dir, g.name), filepath.Join(filepath.Dir(dir), g.name)})
 	if filepath.IsAbs(g.name) {
 		tried = []string{g.name}
@@ -73,10 +76,10 @@ func (g *givenFile) read(files Files) (string, []byte, error) {
 			return name, data, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", nil, fmt.Errorf("%s: %s: %w", g.topology, g.key, err)
+			return "", nil, fmt.Errorf("%v: %s: %w", g.at, g.key, err)
 		}
 	}
-	return "", nil, fmt.Errorf("%s: %s: there is no file %s", g.topology, g.key, strings.Join(tried, ", and no "))
+	return "", nil, fmt.Errorf("%v: %s: there is no file %s", g.at, g.key, strings.Join(tried, ", and no "))
 }
 
 // source is the P4 text of a program that a topology's file names: build/firewall.json is
@@ -311,12 +314,12 @@ func names(t *topo.Topology) []string {
 // file says about it, over that of all.
 func (s *Spec) of(n *topo.Node) Part {
 	part, given := s.Part, &n.Given
-	file := func(key, name string) givenFile { return givenFile{given.File, key, name} }
+	file := func(key, name string) givenFile { return givenFile{given.At, key, name} }
 	switch {
 	case given.Program != "":
 		part.P4, part.p4 = "", file("switches."+n.Name+".program", given.Program).source()
 	case part.P4 == "" && given.Source != "":
-		part.p4 = file("p4_src", given.Source)
+		part.p4 = givenFile{diag.FilePos(given.File), "p4_src", given.Source}
 	}
 	if !part.Entries.Given() && len(part.files) == 0 {
 		for _, g := range []givenFile{file("switches."+n.Name+".cli_input", given.CLI), file("switches."+n.Name+".runtime_json", given.Runtime)} {
@@ -452,7 +455,7 @@ func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash io.Writer)
 	var all diag.List
 	for _, g := range names {
 		name, data, err := "", []byte(nil), error(nil)
-		if g.topology != "" {
+		if g.at.IsValid() {
 			name, data, err = g.read(files)
 		} else {
 			name = files.Resolve(strings.ReplaceAll(g.name, "{switch}", n.Name))
