@@ -259,7 +259,7 @@ func loaded() *catalogue {
 	defer known.Unlock()
 	if known.c == nil {
 		c := &catalogue{blocks: make(map[string]*block), profiles: make(map[string]profileFile), hooks: make(map[string]bool)}
-		if err := c.load(builtin, ""); err != nil {
+		if _, err := c.load(builtin, ""); err != nil { // a test calls check
 			panic("gen, a built-in scheme or block has an error:\n" + err.Error())
 		}
 		known.c = c
@@ -275,7 +275,7 @@ func AddSchemes(dir string) error {
 		return fmt.Errorf("schemes: there is no directory %s", dir)
 	}
 	c := loaded().clone()
-	if err := c.load(os.DirFS(dir), dir); err != nil {
+	if err := c.add(os.DirFS(dir), dir); err != nil {
 		return err
 	}
 	known.Lock()
@@ -288,10 +288,22 @@ func (c *catalogue) clone() *catalogue {
 	return &catalogue{blocks: maps.Clone(c.blocks), profiles: maps.Clone(c.profiles), hooks: maps.Clone(c.hooks)}
 }
 
-// load adds the blocks of a file system; messages name it dir.
-func (c *catalogue) load(fsys fs.FS, dir string) error {
-	var added []*block
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+// add loads the blocks of a file system and checks them.
+func (c *catalogue) add(fsys fs.FS, dir string) error {
+	added, err := c.load(fsys, dir)
+	if err != nil {
+		return err
+	}
+	var list diag.List
+	for _, b := range added {
+		c.check(b, &list)
+	}
+	return list.Err()
+}
+
+// load adds the blocks of a file system and returns them; messages name it dir.
+func (c *catalogue) load(fsys fs.FS, dir string) (added []*block, err error) {
+	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -320,21 +332,17 @@ func (c *catalogue) load(fsys fs.FS, dir string) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(added) == 0 {
-		return fmt.Errorf("%s: no folder in it has a block.yaml; `pauseless gen new NAME -o %s` writes one to start from", dir, dir)
+		return nil, fmt.Errorf("%s: no folder in it has a block.yaml; `pauseless gen new NAME -o %s` writes one to start from", dir, dir)
 	}
-	var list diag.List
 	for _, b := range added {
 		for h := range b.Hooks {
 			c.hooks[h] = true
 		}
 	}
-	for _, b := range added {
-		c.check(b, &list)
-	}
-	return list.Err()
+	return added, nil
 }
 
 func readBlock(fsys fs.FS, name, file string) (*block, error) {

@@ -123,6 +123,7 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 	if f.lost && !f.explain {
 		return usageErrorf(cmd, "--lost tells more of what --explain tells: give both")
 	}
+	virtual.Begin()
 	s, from, err := f.scenario(cmd, args)
 	if err == nil {
 		err = checkFiles(append(args, from.read...), append(from.written(), f.record, f.trace, f.fct, f.pfc)...)

@@ -17,6 +17,17 @@ const (
 	mostSpare = 1 << 30
 )
 
+// startPercent is the percentage by which the heap may grow between collections until a
+// network is open: reading files and compiling programs leave little in use.
+const startPercent = 400
+
+// Begin is called when a command starts that opens a network.
+func Begin() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(startPercent)
+	}
+}
+
 // gcPercent returns the percentage by which the heap may grow between collections in a
 // network of so many hosts, if so many bytes were in use after the last one.
 func gcPercent(live uint64, hosts int) int {
@@ -71,6 +82,9 @@ func read(name string) uint64 {
 func collectLess(hosts int) {
 	if os.Getenv("GOGC") != "" {
 		return
+	}
+	if read("/gc/cycles/total:gc-cycles") == 0 {
+		runtime.GC() // or it is unknown what is in use
 	}
 	debug.SetGCPercent(gcPercent(read("/gc/heap/live:bytes"), hosts))
 }
