@@ -30,7 +30,7 @@ func TestDeprecatedFunctionsPreserveTheirArgument(t *testing.T) {
 		{"clone_preserving_field_list(CloneType.I2E, 5, 1)", "clone3(CloneType.I2E, 5, { std.egress_spec, { meta.kept } })"},
 		{"recirculate_preserving_field_list(2)", "recirculate({ meta.kept, meta.rounds })"},
 		{"clone_preserving_field_list(CloneType.E2E, 5, 1)", "clone3<tuple<bit<8>>>(CloneType.E2E, 5, { meta.kept })"},
-		{"clone(CloneType.I2E, 6)", "clone3(CloneType.I2E, 6, {})"},
+		{"clone(CloneType.I2E, 6)", "clone3(CloneType.I2E, 6, 0)"},
 	} {
 		if strings.Count(text, r[0]) != 1 {
 			t.Fatalf("%q is not once in the program", r[0])

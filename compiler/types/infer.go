@@ -147,6 +147,12 @@ func (call *Call) leavesOut(p *TypeParam) bool {
 	return named
 }
 
+// old reports whether a call is of a deprecated extern function: recirculate(0) is in
+// programs from before 2021, and its argument means nothing.
+func old(call *Call) bool {
+	return call.Kind == CallFunction && call.Func != nil && syntax.Annot(call.Func.Decl.Annotations, "deprecated") != nil
+}
+
 // solution reports whether type parameter p can be t.
 func (c *Checker) solution(call *Call, p *TypeParam, t Type, of paramOwner) bool {
 	for i, q := range call.Params {
@@ -156,7 +162,7 @@ func (c *Checker) solution(call *Call, p *TypeParam, t Type, of paramOwner) bool
 		}
 		switch u := t.(type) {
 		case *Basic:
-			if u == Int && (of == ofCtor || q.Dir != syntax.NoDirection) {
+			if u == Int && (of == ofCtor || q.Dir != syntax.NoDirection) && !old(call) {
 				c.errorf(a.Pos(), CodeInfer, "%s has no width, and nothing else gives type %s of parameter %s one; write it with a width, as in 32w%s", syntax.Text(a), p.Name, q.Name, syntax.Text(a))
 				return false
 			}

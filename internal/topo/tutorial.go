@@ -78,7 +78,12 @@ func (r *mininetReader) ignored() (warnings []string) {
 	add(r.others)
 	for _, n := range r.names {
 		add(r.net.Hosts[n].Others)
-		add(r.net.Switches[n].Others)
+		s := r.net.Switches[n]
+		add(s.Others)
+		if s.CPUPort.Text("") == "true" { // of p4-utils; the tutorials give the port of packet-ins
+			at := r.f.Pos(join(r.path, "switches."+n+".cpu_port"))
+			warnings = append(warnings, fmt.Sprintf("%v: warning: cpu_port has no effect here: switch %s has no port to a CPU, to which entries could send packets", at, n))
+		}
 	}
 	return warnings
 }

@@ -69,7 +69,7 @@ func TestOldNetworksForMininet(t *testing.T) {
 // comments are not even that.
 func TestKeysWithoutEffectAreWarnings(t *testing.T) {
 	text := `{"_note": 1, "run_workload": true,
- "hosts": {"h1": {"ip": null, "gw": "10.0.0.1", "__comment__": "x"}, "h2": {}}, "switches": {"s1": {"commands": ["x"]}},
+ "hosts": {"h1": {"ip": null, "gw": "10.0.0.1", "__comment__": "x"}, "h2": {}}, "switches": {"s1": {"commands": ["x"], "cpu_port": true}},
  "links": [["h1", "s1"], ["h2", "s1", {"queue_length": 100}]]}`
 	n, err := topo.Parse("topology.json", []byte(text))
 	if err != nil {
@@ -80,6 +80,7 @@ func TestKeysWithoutEffectAreWarnings(t *testing.T) {
 		"topology.json:3:56: warning: queue_length has no effect here",
 		"topology.json:2:31: warning: gw has no effect here",
 		"topology.json:2:101: warning: commands has no effect here",
+		"topology.json:2:132: warning: cpu_port has no effect here: switch s1 has no port to a CPU, to which entries could send packets",
 	}
 	if !slices.Equal(n.Ignored, want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(n.Ignored, "\n"), strings.Join(want, "\n"))
