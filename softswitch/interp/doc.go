@@ -18,6 +18,6 @@
 //
 // internal/ops, the instructions with what they refer to, is what they exchange.
 // ops imports no stage, optimise and native import ops, compile imports ops and optimise,
-// and interp imports all; internal/archtest verifies it. Machine code returns to the
-// interpreter for what it has no translation of: see enter.go.
+// and interp imports ops, compile and native; internal/archtest verifies it. Machine code
+// returns to the interpreter for what it has no translation of: see enter.go.
 package interp
