@@ -5,11 +5,13 @@ package exp
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,39 @@ func TestEveryFlippedBitOfTheStoreIsFound(t *testing.T) {
 				t.Errorf("%s: %v, %v", what, rec != nil, err)
 			}
 		}
+	}
+}
+
+// A bit of a mark that flips gives no other mark: a failed run had another error, or
+// another process.
+func TestFlippedBitsOfMarks(t *testing.T) {
+	st := newStore(t)
+	key := strings.Repeat("ab", 32)
+	st.Fail(key, "drill, seed 1", errors.New("the headroom is 12 KB"))
+	name := st.mark("failed", key)
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := readMark(name)
+	if want == nil || st.Failed(key) != "the headroom is 12 KB" {
+		t.Fatalf("%v", want)
+	}
+	lost := 0
+	for bit := range 8 * len(good) {
+		bad := bytes.Clone(good)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(name, bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if m := readMark(name); m == nil {
+			lost++
+		} else if !reflect.DeepEqual(m, want) {
+			t.Errorf("bit %d flips, and the mark is %+v", bit, m)
+		}
+	}
+	if lost < 6*len(good) {
+		t.Errorf("%d of %d flips are noticed", lost, 8*len(good))
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *Lease) Begun(worker string) {
 		return
 	}
 	c.mark.Worker, c.mark.Since = worker, time.Now()
-	if text, err := json.Marshal(c.mark); err == nil {
+	if text, err := c.mark.text(); err == nil {
 		outfile.Write(c.path, text, 0o666)
 	}
 }
@@ -192,7 +192,7 @@ func (s *Store) Lease(key, name string, asked bool) (lease *Lease, ok bool, err 
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
 	mark := Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now(), Asked: asked}
-	text, err := json.Marshal(mark)
+	text, err := mark.text()
 	if err != nil {
 		return nil, false, err
 	}
@@ -278,9 +278,16 @@ func (s *Store) marked(path string, info fs.FileInfo) (*Mark, bool) {
 	return m, time.Since(info.ModTime()) < staleAfter
 }
 
+// text returns the file of a mark.
+func (m *Mark) text() ([]byte, error) {
+	text, err := json.Marshal(m)
+	return result.Seal(text), err
+}
+
+// readMark returns nil for a file that is missing or is not as it was written.
 func readMark(path string) *Mark {
 	data, err := infile.Read(path)
-	if err != nil {
+	if err != nil || result.CheckSeal(data) != nil {
 		return nil
 	}
 	var m Mark
@@ -292,7 +299,7 @@ func readMark(path string) *Mark {
 
 // Fail notes the error of a failed run.
 func (s *Store) Fail(key, name string, cause error) {
-	if data, err := json.Marshal(Mark{Name: name, Since: time.Now(), Error: cause.Error()}); err == nil {
+	if data, err := (&Mark{Name: name, Since: time.Now(), Error: cause.Error()}).text(); err == nil {
 		outfile.Write(s.mark("failed", key), data, 0o666)
 	}
 }
