@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/spf13/cobra"
 )
 
@@ -96,7 +98,7 @@ func noteNetwork(name, file string, lab *local.Lab, of string, seed uint64) erro
 	if err := lab.WriteP4Utils(netns.Dir(name)); err != nil {
 		return err
 	}
-	return outfile.Write(deployedFile(name), append(text, '\n'), 0o644)
+	return outfile.Write(deployedFile(name), result.Seal(text), 0o644)
 }
 
 // deployedTargets returns the switches of a network by its name, and the file
@@ -133,7 +135,7 @@ func readDeployed(name string) (*deployed, error) {
 		return nil, err
 	}
 	var n deployed
-	if err := infile.JSON(text, &n); err != nil {
+	if err := cmp.Or(result.CheckSeal(text), infile.JSON(text, &n)); err != nil {
 		return nil, fmt.Errorf("%s: %w", deployedFile(name), err)
 	}
 	return &n, nil
