@@ -179,7 +179,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		return nil, f.Err()
 	}
 	for i := range t.Nodes {
-		if apart := sw.Buffer - t.Shared(&t.Nodes[i]); t.Nodes[i].Kind == Switch && apart > sw.Buffer/2 {
+		if apart := t.Switch.Buffer - t.Shared(&t.Nodes[i]); t.Nodes[i].Kind == Switch && apart > sw.Buffer/2 {
 			t.Switch.Buffer = max(t.Switch.Buffer, sw.Buffer+apart)
 		}
 	}

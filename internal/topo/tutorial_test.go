@@ -90,12 +90,14 @@ func TestKeysWithoutEffectAreWarnings(t *testing.T) {
 // A long link needs more headroom than the default buffer has: the buffer of a file for
 // Mininet, which says nothing about buffers, is larger then.
 func TestLongLinksOfMininetHaveTheirHeadroom(t *testing.T) {
-	n, err := topo.Parse("topology.json", []byte(`{"hosts": {"h1": {}, "h2": {}}, "switches": {"s1": {}},
-		"links": [["h1", "s1-p1", "10ms"], ["h2", "s1-p2"]]}`))
+	n, err := topo.Parse("topology.json", []byte(`{"hosts": {"h1": {}, "h2": {}}, "switches": {"s1": {}, "s2": {}, "s3": {}},
+		"links": [["h1", "s1-p1", "10ms"], ["s1-p2", "s2-p1", "20ms"], ["s2-p2", "s3-p1"], ["h2", "s3-p2", "30ms"]]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.CheckBuffer(); err != nil || n.Shared(n.NodeByName("s1")) < 9_000_000 {
-		t.Errorf("%v, %v shared", err, n.Shared(n.NodeByName("s1")))
+	for _, name := range []string{"s1", "s2", "s3"} {
+		if err := n.CheckBuffer(); err != nil || n.Shared(n.NodeByName(name)) < 9_000_000 {
+			t.Errorf("%s: %v, %v shared", name, err, n.Shared(n.NodeByName(name)))
+		}
 	}
 }
