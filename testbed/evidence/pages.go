@@ -247,15 +247,9 @@ func (d *documents) table(page, name string) string {
 	if o == nil {
 		return ""
 	}
-	var text strings.Builder
-	if err := o.WriteMarkdown(&text); err != nil {
-		d.problem("%w", err)
-	}
 	folder, err := filepath.Rel(path.Dir(page), "docs/results")
 	if err != nil {
 		d.problem("%w", err)
 	}
-	_, rows, _ := strings.Cut(text.String(), "\n|")
-	rows, _, _ = strings.Cut(rows, "\n\n")
-	return fmt.Sprintf("|%s\n\nMeans of all metrics, and the links paused longest: [%s](%s/%s.md).\n", strings.TrimRight(rows, "\n"), o.File(), filepath.ToSlash(folder), o.File())
+	return fmt.Sprintf("%s\nMeans of all metrics, and the links paused longest: [%s](%s/%s.md).\n", o.ClaimTable(), o.File(), filepath.ToSlash(folder), o.File())
 }

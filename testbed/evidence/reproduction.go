@@ -283,7 +283,7 @@ The page of an outcome has a line for each claim, with the effect that the paper
 	if scaled == "all" {
 		scaled += " " + strconv.Itoa(run)
 	}
-	if want := fmt.Sprintf("%d of the %d figures and tables in the five papers are experiments of pauseless; %s were also run at the papers' scale", run, len(lines), scaled); !strings.Contains(words, want) {
+	if want := fmt.Sprintf("%d of the %d figures and tables of the five papers are experiments, %s also at the papers' scale", run, len(lines), scaled); !strings.Contains(words, want) {
 		d.problem("README.md does not say %q", want)
 	}
 }

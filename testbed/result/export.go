@@ -239,28 +239,21 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 	if o.Why != "" {
 		fmt.Fprintf(&b, "\nWhat was made smaller: %s\n", o.Why)
 	}
-	table := func(lines [][]string) {
-		b.WriteByte('\n')
-		for i, l := range lines {
-			b.WriteString("| " + strings.Join(l, " | ") + " |\n")
+	if len(o.Claims) > 0 {
+		lines, reasons := abridged(o.claims(notes))
+		if k := slices.Index(lines[0], titleBase); k >= 0 && slices.ContainsFunc(lines, func(l []string) bool { return l[k] == "" }) {
+			b.WriteString("\nThe base runs of a setting are described once.\n")
+		}
+		writeTable(&b, lines)
+		for i, r := range reasons {
 			if i == 0 {
-				b.WriteString("|---|")
-				for _, title := range l[1:] {
-					if notes != nil && slices.Contains(sentences, title) {
-						b.WriteString("---|")
-					} else {
-						b.WriteString("---:|")
-					}
-				}
 				b.WriteByte('\n')
 			}
+			fmt.Fprintf(&b, "%d. %s\n", i+1, r)
 		}
 	}
-	if len(o.Claims) > 0 {
-		table(noted(o.verdicts(), notes))
-	}
 	for _, lines := range o.tables(false) {
-		table(lines)
+		writeTable(&b, uniform(lines))
 	}
 	for _, r := range o.Remarks {
 		fmt.Fprintf(&b, "\n%s.\n", strings.TrimSuffix(r, "."))
@@ -269,20 +262,50 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 	return err
 }
 
-// sentences are the columns of noted claims that contain text.
-var sentences = []string{"base runs", "verdict", "cause"}
+// ClaimTable returns the table of claims as Markdown.
+func (o *Outcome) ClaimTable() string {
+	var b strings.Builder
+	lines, _ := o.claims(nil)
+	writeTable(&b, lines)
+	return strings.TrimPrefix(b.String(), "\n")
+}
 
-// noted adds notes to the table of claims. A claim is written once for all points that
-// follow each other. A column in which nothing would stand is left out, also that of the
-// papers' effects.
-func noted(claims [][]string, notes []ClaimNote) [][]string {
-	if notes == nil {
-		return claims
+func writeTable(b *strings.Builder, lines [][]string) {
+	b.WriteByte('\n')
+	for i, l := range lines {
+		b.WriteString("| " + strings.Join(l, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString("|-|")
+			for _, title := range l[1:] {
+				if slices.Contains(sentences, title) {
+					b.WriteString("-|")
+				} else {
+					b.WriteString("-:|")
+				}
+			}
+			b.WriteByte('\n')
+		}
 	}
-	lines := [][]string{slices.Insert(slices.Clone(claims[0]), len(claims[0])-1, "base runs")}
-	lines[0] = append(lines[0], "cause")
-	for i, l := range claims[1:] {
-		n, l := &notes[i], slices.Clone(l)
+}
+
+// sentences are the columns of claims that contain text.
+var sentences = []string{titleBase, titleVerdict, titleCause}
+
+const titleBase, titleVerdict, titleCause = "base runs", "verdict", "cause"
+
+// claims returns the table of claims with their notes, and the arm of the base of each
+// row. A claim is written once for all points that follow each other. A column in which
+// nothing would stand is left out, also that of the papers' effects.
+func (o *Outcome) claims(notes []ClaimNote) (lines [][]string, bases []string) {
+	if notes == nil {
+		notes = make([]ClaimNote, len(o.Claims))
+	}
+	for i, l := range o.verdicts() {
+		n := ClaimNote{Base: titleBase, Cause: titleCause}
+		if i > 0 {
+			n = notes[i-1]
+			bases = append(bases, o.Claims[i-1].Claim.Than)
+		}
 		l[0] += n.Of
 		l[len(l)-1] += n.Verdict
 		lines = append(lines, append(slices.Insert(l, len(l)-1, n.Base), n.Cause))
@@ -299,5 +322,76 @@ func noted(claims [][]string, notes []ClaimNote) [][]string {
 			}
 		}
 	}
-	return lines
+	return lines, bases
+}
+
+// abridged returns a table of claims in which the runs of a base are described once for a
+// point, and long reasons that several claims share are numbers of the returned list.
+func abridged(lines [][]string, bases []string) (short [][]string, reasons []string) {
+	base, at := slices.Index(lines[0], titleBase), slices.Index(lines[0], "at")
+	known, uses := make(map[string]bool), make(map[string]int)
+	for i, l := range lines[1:] {
+		if base >= 0 {
+			key := bases[i] + "\x00" + l[base]
+			if at >= 0 {
+				key += "\x00" + l[at]
+			}
+			if known[key] {
+				l[base] = ""
+			}
+			known[key] = true
+		}
+		for _, title := range []string{titleVerdict, titleCause} {
+			if k := slices.Index(lines[0], title); k >= 0 {
+				_, reason := reasonOf(title, l[k])
+				uses[reason]++
+			}
+		}
+	}
+	const long = 30 // bytes
+	for _, l := range lines[1:] {
+		for _, title := range []string{titleVerdict, titleCause} {
+			k := slices.Index(lines[0], title)
+			if k < 0 {
+				continue
+			}
+			word, reason := reasonOf(title, l[k])
+			if len(reason) <= long || uses[reason] < 2 {
+				continue
+			}
+			n := slices.Index(reasons, reason)
+			if n < 0 {
+				n, reasons = len(reasons), append(reasons, reason)
+			}
+			l[k] = strings.TrimSpace(fmt.Sprintf("%s (%d)", word, n+1))
+		}
+	}
+	return lines, reasons
+}
+
+// reasonOf divides a cell into a verdict and its reason.
+func reasonOf(title, cell string) (word, reason string) {
+	if title == titleVerdict {
+		word, reason, _ = strings.Cut(cell, ": ")
+		return word, reason
+	}
+	return "", cell
+}
+
+// uniform returns a table of a metric with one column for all arms if they do not differ at
+// any point.
+func uniform(lines [][]string) [][]string {
+	if lines[0][0] == "mean" || len(lines[0]) < 3 {
+		return lines
+	}
+	for _, l := range lines[1:] {
+		if len(slices.Compact(slices.Clone(l[1:]))) > 1 {
+			return lines
+		}
+	}
+	short := [][]string{{lines[0][0], "all variants"}}
+	for _, l := range lines[1:] {
+		short = append(short, l[:2])
+	}
+	return short
 }

@@ -243,6 +243,51 @@ func TestPagesHaveNotes(t *testing.T) {
 	}
 }
 
+// A page describes the runs of a base once for a point, and writes a long reason that
+// claims share once, below the table. A metric that is the same for all arms has one
+// column.
+func TestPagesRepeatNothing(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.4": {{60, 61}, {100, 101}}, "0.6": {{60, 61}, {60, 61}}})
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}, {More: "p99_fct_us", With: "with", Than: "than"}})
+	why := "the premise is absent: PAUSE frames with than is 0, not more than 1"
+	for i := range o.Claims {
+		o.Claims[i].Verdict, o.Claims[i].Why = Inconclusive, []string{why, "short"}[i%2]
+	}
+	var b strings.Builder
+	if err := o.WritePage(&b, []ClaimNote{{Base: "3 PAUSE"}, {Base: "4 PAUSE"}, {Base: "3 PAUSE"}, {Base: "5 PAUSE"}}); err != nil {
+		t.Fatal(err)
+	}
+	for want, times := range map[string]int{
+		"The base runs of a setting are described once.": 1, "3 PAUSE": 1, "4 PAUSE": 1, "5 PAUSE": 1,
+		" | inconclusive (1) |\n": 2, " | inconclusive: short |\n": 2, "\n1. " + why + "\n\n": 1,
+	} {
+		if n := strings.Count(b.String(), want); n != times {
+			t.Errorf("%q is %d times in the page, want %d:\n%s", want, n, times, &b)
+		}
+	}
+	for name, c := range map[string]struct{ given, want [][]string }{
+		"same":      {[][]string{{"flows", "a", "b"}, {"load 0.4", "7", "7"}, {"load 0.6", "8", "8"}}, [][]string{{"flows", "all variants"}, {"load 0.4", "7"}, {"load 0.6", "8"}}},
+		"different": {[][]string{{"flows", "a", "b"}, {"load 0.4", "7", "7"}, {"load 0.6", "8", "9"}}, nil},
+		"one arm":   {[][]string{{"flows", "a"}, {"load 0.4", "7"}}, nil},
+		"metrics":   {[][]string{{"mean", "a", "b"}, {"flows", "7", "7"}}, nil},
+	} {
+		if c.want == nil {
+			c.want = c.given
+		}
+		if got := uniform(c.given); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestNumbersHaveFourDigits(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 0.004: "0.00", -0.5: "-0.50", 12.34: "12.3", -14578.83: "-14579", 3984.2: "3984"} {
+		if got := number(x); got != want {
+			t.Errorf("number(%v) is %q, want %q", x, got, want)
+		}
+	}
+}
+
 func TestOutcomesAreReadAsWritten(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.6": {{0, -1, 58}, {0, 0, 0}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than", Paper: Effect{-0.72, true}, Within: 0.05}})

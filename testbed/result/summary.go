@@ -4,6 +4,7 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -51,10 +52,12 @@ func SummaryMetricOf(name string) SummaryMetric {
 
 // number prints a mean with four digits or all of its integer part.
 func number(x float64) string {
-	switch {
-	case x >= 1000:
+	switch size := math.Abs(x); {
+	case x == 0:
+		return "0" // "0.00" is not zero, but less than 0.005
+	case size >= 1000:
 		return fmt.Sprintf("%.0f", x)
-	case x >= 10:
+	case size >= 10:
 		return fmt.Sprintf("%.1f", x)
 	default:
 		return fmt.Sprintf("%.2f", x)

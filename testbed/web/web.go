@@ -2,7 +2,7 @@
 
 // Package web has the scripts and styles of the pages. The sources are in src,
 // and dist has the bundles that esbuild makes of them; uPlot, the chart library
-// in vendor, is a separate bundle. `make golden` writes dist, and a test compares
+// in vendor, precedes them in a page. `make golden` writes dist, and a test compares
 // it with the sources. The playground's two bundles are files of its folder, not
 // of this package.
 package web
@@ -16,7 +16,10 @@ import (
 	"strings"
 )
 
-//go:embed dist/lib.js dist/report.js dist/live.js dist/style.css
+//go:embed vendor/uplot/uPlot.iife.min.js
+var library string
+
+//go:embed dist/report.js dist/live.js dist/style.css
 var dist embed.FS
 
 // A Page is the script and style of a self-contained page.
@@ -31,7 +34,7 @@ type Page struct {
 // Inline returns the script of a bundle, report or live, with the chart library, and
 // the style. It panics for any other bundle.
 func Inline(bundle string) Page {
-	script, style := file("lib.js")+file(bundle+".js"), file("style.css")
+	script, style := element(library)+file(bundle+".js"), file("style.css")
 	return Page{
 		Script: template.JS(script), Style: template.CSS(style),
 		Policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; img-src data: blob:; base-uri 'none'; form-action 'none'", hash(script), hash(style)),
@@ -49,6 +52,8 @@ func file(name string) string {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	// </script would end the element.
-	return strings.ReplaceAll(string(text), "</script", `<\/script`)
+	return element(string(text))
 }
+
+// element returns the text for an element that "</script" would end.
+func element(text string) string { return strings.ReplaceAll(text, "</script", `<\/script`) }

@@ -7,7 +7,7 @@ import {armDash, colours, font} from './theme.js';
 import {digits, el, register, si, time} from './figure.js';
 import {RecordedPath, SVGContext} from './svg.js';
 
-const {uPlot} = globalThis; // of lib.js
+const {uPlot} = globalThis; // of vendor/uplot, in a script before this one
 
 const formats = {us: time, share: v => digits(100 * v) + ' %', bytes: v => si(v, 'B'), '': v => si(v)};
 /** A function that prints a quantity of a unit: us, share, bytes, or any other. */
