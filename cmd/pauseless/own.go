@@ -23,7 +23,7 @@ type ownProgram struct {
 func (o *ownProgram) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.p4, "p4", nil, "`[SWITCH=]FILE`: program of your own, for v1model, of all switches or of one (repeatable; default: those that a p4app.json names)")
-	f.StringArrayVar(&o.entries, "entries", nil, "`[SWITCH=]FILE`: its entries; {switch} in the name is the switch's name (repeatable; default: those that the topology's file names)")
+	f.StringArrayVar(&o.entries, "entries", nil, "`[SWITCH=]FILE`: entries of the program of --p4; {switch} in the name is the switch's name (repeatable; default: those that the topology's file names)")
 	f.StringArrayVarP(&o.include, "include", "I", nil, "`FOLDER`: search for files that the program includes there (repeatable)")
 	f.StringArrayVarP(&o.define, "define", "D", nil, "`NAME[=TEXT]`: define a macro of the program (repeatable)")
 	cmd.MarkFlagFilename("p4", "p4")

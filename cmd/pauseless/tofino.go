@@ -46,7 +46,7 @@ func newTofinoCheckCmd() *cobra.Command {
 		Long: `Check programs of the Tofino Native Architecture: their types, and that they use
 nothing that a Tofino 1 cannot execute, such as two accesses to a register by one
 packet, a comparison of two variables, or a fifth RegisterAction. Each error has
-its position and says what to do instead. There are warnings of comparisons that are
+its position, and states what to do instead. There are warnings of comparisons that are
 wrong for some values of the clock. Only p4c can decide whether a program
 fits into the stages: see "pauseless tofino build".`,
 		Example: `  pauseless gen --profile rlb-drill --target tna -o out && pauseless tofino check out/rlb-drill.p4`,

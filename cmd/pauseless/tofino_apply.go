@@ -56,9 +56,9 @@ unless --panel changes it; the number of the port on the chip is read from the
 switch. With --tables, ports and PFC are not changed.
 
 Before it writes anything, it checks that the program can work on this switch in this
-network, and says what must change otherwise: where ports must be, what the
+network; an error states what must change: where ports must be, what the
 headroom lacks, which messages exceed a port. It prints what hosts must do, and the
-base round-trip time, for which --rtt gives a measured one. Afterwards it reads what
+base round-trip time, which --rtt replaces by a measured one. Afterwards it reads what
 it wrote.`,
 		Example: `  pauseless tofino build -o out rlb-drill
   pauseless tofino apply fabric.yaml out/rlb-drill --addr l1=10.1.0.1:50052 --dry-run
