@@ -68,21 +68,21 @@ func (r *Recorder) CheckContents() (packets int, err error) {
 		for class, list := range w.holds {
 			for port := range list {
 				c := list[port]
-				if c.ring == nil {
+				if c.items == nil {
 					continue
 				}
-				c.from, c.counted = nil, 0 // the ring is only read
+				c.from, c.counted = nil, 0 // the items are only read
 				c.trim(w.m.Left(port, class), nil)
 				p := w.m.First(port, class)
 				for k := range c.all() {
 					if p == nil || k.flow() != p.Frame.Flow() || k.came != p.Enqueued || k.size() != p.Size() {
-						return packets, fmt.Errorf("node %d port %d class %d: packet %d of %d is %v in the queue, and %+v here", id, port, class, packets, c.n, p, *k)
+						return packets, fmt.Errorf("node %d port %d class %d: packet %d of %d is %v in the queue, and %+v here", id, port, class, packets, len(c.items)-c.head, p, *k)
 					}
 					p = p.Behind()
 					packets++
 				}
 				if p != nil {
-					return packets, fmt.Errorf("node %d port %d class %d: the queue has more than %d packets", id, port, class, c.n)
+					return packets, fmt.Errorf("node %d port %d class %d: the queue has more than %d packets", id, port, class, len(c.items)-c.head)
 				}
 				for in := range w.ports {
 					if got, want := c.bytes(in, w.m.Ports()), w.m.Waiting(in, port, class); got != want {

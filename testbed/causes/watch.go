@@ -162,9 +162,9 @@ func (w *watch) pause(port, class int, received, paused bool) {
 // queued is tm.Watcher.Queued, when there is something to do.
 func (w *watch) queued(p *tm.Packet) {
 	if class := w.holds[p.Queue&(tm.Queues-1)]; class != nil {
-		if c := &class[p.Out]; c.n < uint32(len(c.ring)) {
+		if c := &class[p.Out]; !c.full() {
 			c.add(p)
-		} else if c.ring != nil {
+		} else if c.items != nil {
 			w.full(c, p)
 		}
 	}
@@ -318,7 +318,7 @@ func (w *watch) held(port, class int) *contents {
 		w.holds[class] = make([]contents, w.m.Ports())
 	}
 	c := &w.holds[class][port]
-	if c.ring == nil {
+	if c.items == nil {
 		c.begin(w.m, port, class)
 		w.follow[port] |= 1 << class
 		w.following = true
@@ -390,8 +390,9 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 func (w *watch) shares(port, class int) (list []share, all int) {
 	w.seen.clear()
 	c := w.held(port, class)
-	for i := range min(c.n, samplePackets) {
-		k := c.at(i)
+	head := c.items[c.head:]
+	for i := range head[:min(len(head), samplePackets)] {
+		k := &head[i]
 		at, ok := w.seen.add(k.flow())
 		if ok {
 			list = append(list, share{flow: k.flow()})
