@@ -176,8 +176,29 @@ func (f *fabricFlags) run(cmd *cobra.Command, args []string) error {
 			result.PrintCauses(cmd.OutOrStdout(), runs)
 		}
 		watch.print(cmd.OutOrStdout(), s)
+		if len(args) > 0 {
+			traceLost(stderr, args[0], runs)
+		}
 	}
 	return err
+}
+
+// traceLost prints the command that shows what became of a lost packet, if a run does not
+// meet its expectations.
+func traceLost(w io.Writer, file string, runs []*result.Run) {
+	for _, r := range runs {
+		for i := range r.Packets {
+			if len(r.Unmet) == 0 || r.Packets[i].Lost == 0 {
+				continue
+			}
+			arm := ""
+			if r != runs[0] {
+				arm = fmt.Sprintf(" --arm %q --seed %d", r.Label(), r.Seed)
+			}
+			fmt.Fprintf(w, "what became of a lost packet: pauseless trace %s --packet %q%s\n", file, r.Packets[i].Name, arm)
+			return
+		}
+	}
 }
 
 // maxPace is the largest pace of virtual time, and its inverse the smallest.
