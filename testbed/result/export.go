@@ -244,7 +244,7 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 		if k := slices.Index(lines[0], titleBase); k >= 0 && slices.ContainsFunc(lines, func(l []string) bool { return l[k] == "" }) {
 			b.WriteString("\nThe base runs of a setting are described once.\n")
 		}
-		writeTable(&b, lines)
+		writeTable(&b, lines, "")
 		for i, r := range reasons {
 			if i == 0 {
 				b.WriteByte('\n')
@@ -253,7 +253,7 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 		}
 	}
 	for _, lines := range o.tables(false) {
-		writeTable(&b, uniform(lines))
+		writeTable(&b, uniform(lines), "")
 	}
 	for _, r := range o.Remarks {
 		fmt.Fprintf(&b, "\n%s.\n", strings.TrimSuffix(r, "."))
@@ -266,14 +266,16 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 func (o *Outcome) ClaimTable() string {
 	var b strings.Builder
 	lines, _ := o.claims(nil)
-	writeTable(&b, lines)
+	writeTable(&b, lines, " ")
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-func writeTable(b *strings.Builder, lines [][]string) {
+// writeTable writes a table with some space around each cell: pages of outcomes, of a
+// hundred thousand cells, have none.
+func writeTable(b *strings.Builder, lines [][]string, space string) {
 	b.WriteByte('\n')
 	for i, l := range lines {
-		b.WriteString("| " + strings.Join(l, " | ") + " |\n")
+		b.WriteString("|" + space + strings.Join(l, space+"|"+space) + space + "|\n")
 		if i == 0 {
 			b.WriteString("|-|")
 			for _, title := range l[1:] {

@@ -234,8 +234,8 @@ func TestPagesHaveNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| claim | at | with | than | change | 95 % interval | runs | base runs | verdict | cause |\n",
-		"| p99 FCT: shorter with with than with than (figure 1) | load 0.4 | 60.5 | 100.5 |", " | 2 | 3 PAUSE | holds; may be chance |  |\n|  | load 0.6 |", " | 2 |  | holds | luck |\n",
+		"|claim|at|with|than|change|95 % interval|runs|base runs|verdict|cause|\n",
+		"|p99 FCT: shorter with with than with than (figure 1)|load 0.4|60.5|100.5|", "|2|3 PAUSE|holds; may be chance||\n||load 0.6|", "|2||holds|luck|\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -259,7 +259,7 @@ func TestPagesRepeatNothing(t *testing.T) {
 	}
 	for want, times := range map[string]int{
 		"The base runs of a setting are described once.": 1, "3 PAUSE": 1, "4 PAUSE": 1, "5 PAUSE": 1,
-		" | inconclusive (1) |\n": 2, " | inconclusive: short |\n": 2, "\n1. " + why + "\n\n": 1,
+		"|inconclusive (1)|\n": 2, "|inconclusive: short|\n": 2, "\n1. " + why + "\n\n": 1,
 	} {
 		if n := strings.Count(b.String(), want); n != times {
 			t.Errorf("%q is %d times in the page, want %d:\n%s", want, n, times, &b)
