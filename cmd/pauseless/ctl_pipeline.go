@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/infocheck"
 	"github.com/pauseless/pauseless/internal/outfile"
@@ -99,7 +100,9 @@ func readP4Info(file string) (*p4configv1.P4Info, error) {
 	} else {
 		// p4c's P4Info for a Tofino has fields and messages of Barefoot's own,
 		// which are ignored.
-		err = prototext.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, p)
+		if err = (prototext.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, p); err != nil {
+			return nil, schema.ProtoError(file, "p4.config.v1.P4Info", err)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a P4Info: %w", file, err)

@@ -35,6 +35,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 )
@@ -314,7 +315,7 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 		if err := infocheck.Check(cfg.P4Info); err != nil { // with the file's name
 			return fmt.Errorf("%s: %w", c.P4Info, err)
 		}
-		if _, err := bmv2json.Decode(c.Program, cfg.P4DeviceConfig); err != nil { // with the file's name
+		if _, err := softswitch.Compile(c.Program, cfg.P4DeviceConfig); err != nil { // with the file's name
 			return err
 		}
 	} else {
@@ -345,10 +346,11 @@ func preload(cmd *cobra.Command, c *switchFile, sw *softswitch.Switch, srv *p4rt
 			list.Errorf(at[bad.Index], schema.CodeEntry, "%s", bad.Message)
 			return list
 		}
+		what := status.Convert(err).Message()
 		if c.Entries != "" {
-			return fmt.Errorf("%s with %s: %w", c.Program, c.Entries, err)
+			return fmt.Errorf("%s with %s: %s", c.Program, c.Entries, what)
 		}
-		return fmt.Errorf("%s: %w", c.Program, err)
+		return fmt.Errorf("%s: %s", c.Program, what)
 	}
 	return nil
 }
@@ -360,7 +362,7 @@ func readText(name string, m proto.Message) error {
 		return err
 	}
 	if err := prototext.Unmarshal(text, m); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return schema.ProtoError(name, string(m.ProtoReflect().Descriptor().FullName()), err)
 	}
 	return nil
 }

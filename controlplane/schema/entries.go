@@ -107,6 +107,25 @@ func updates(list []*p4v1.Entity) (out []*p4v1.Update) {
 // protoPlace is where package prototext says that an error is.
 var protoPlace = regexp.MustCompile(`^proto:\s*(?:\(line (\d+):(\d+)\):\s*)?(?:syntax error\s*\(line (\d+):(\d+)\):\s*)?`)
 
+// ProtoError is an error of package prototext about the text of a message in a file, with
+// its line. It is a diag.List.
+func ProtoError(name, message string, err error) error {
+	what := strings.ReplaceAll(err.Error(), "\u00a0", " ") // which package prototext writes at random
+	line, col := 0, 0
+	if m := protoPlace.FindStringSubmatch(what); m != nil {
+		what = what[len(m[0]):]
+		for i := 1; i < len(m); i += 2 {
+			if m[i] != "" {
+				line, _ = strconv.Atoi(m[i])
+				col, _ = strconv.Atoi(m[i+1])
+			}
+		}
+	}
+	var list diag.List
+	list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "no %s: %s", message, what)
+	return list
+}
+
 // parseProto parses protobuf text.
 func (s *Schema) parseProto(name string, text []byte) ([]*p4v1.Update, []diag.Pos, error) {
 	var list diag.List
@@ -116,19 +135,7 @@ func (s *Schema) parseProto(name string, text []byte) ([]*p4v1.Update, []diag.Po
 		err, w.Updates = nil, updates(r.Entities)
 	}
 	if err != nil {
-		what := strings.ReplaceAll(err.Error(), "\u00a0", " ") // which package prototext writes at random
-		line, col := 0, 0
-		if m := protoPlace.FindStringSubmatch(what); m != nil {
-			what = what[len(m[0]):]
-			for i := 1; i < len(m); i += 2 {
-				if m[i] != "" {
-					line, _ = strconv.Atoi(m[i])
-					col, _ = strconv.Atoi(m[i+1])
-				}
-			}
-		}
-		list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "no p4.v1.WriteRequest: %s", what)
-		return nil, nil, list.Err()
+		return nil, nil, ProtoError(name, "p4.v1.WriteRequest", err)
 	}
 	at := protoPlaces(&name, text)
 	for len(at) < len(w.Updates) {
