@@ -119,6 +119,8 @@ func (c *Case) network() *gen.Profile {
 	for i := range c.net.Nodes {
 		if n := &c.net.Nodes[i]; n.Kind == topo.Switch && n.Leaf >= 0 {
 			p.Network = intent.NetworkOf(c.net, i, p.Network, intent.Options{})
+			// Build checks the buffer, with the frames of the hosts and of the program.
+			p.Network.Shared = max(p.Network.Shared, 0)
 			break
 		}
 	}

@@ -188,6 +188,30 @@ func (u *headroomUse) Look(lab *virtual.Lab) {
 	}
 }
 
+// A buffer that has room for small frames was refused with PB-FS on Tofino, as if frames
+// were Ethernet's.
+func TestSmallFramesInASmallBuffer(t *testing.T) {
+	s, err := Parse("small.yaml", []byte(`name: small
+network:
+  leaf_spine: {leaves: 3, spines: 2, hosts_per_leaf: 5, rate: 10Gbps, uplink_rate: 50Gbps, delay: 62ns}
+  switch: {buffer: 43320B, mmu: conweave}
+hosts: {mtu: 512, recovery: go-back-n, cc: {algorithm: none}}
+profile: pbfs
+target: tna
+traffic:
+- incast: {degree: 14, size: 2937B, times: 3, interval: 558ns, jitter: 1000ns}
+until: 3ms
+seeds: [464]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cache program.Cache
+	if _, err := s.Cases()[0].Build(&cache); err != nil {
+		t.Error(err)
+	}
+}
+
 // No packet of a lossless class is dropped, whatever the frames, links, buffers,
 // programs and traffic. Of each kind some draw uses at least two thirds of the headroom
 // that was computed for it, so the headroom is not simply large. HEADROOM_DRAWS is the
