@@ -4,6 +4,7 @@ package compiler
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/golden"
 )
+
+// indent is what precedes the text of a line: half of the JSON.
+var indent = regexp.MustCompile(`(?m)^ +`)
 
 // The output of each pass for a program with all features does not change.
 func TestStages(t *testing.T) {
@@ -43,7 +47,7 @@ func TestStages(t *testing.T) {
 		"ast":          syntax.PrintProgram(&tree),
 		"types":        types.Print(r.Tree, r.Types, r.Set),
 		"ir":           ir.Print(r.IR),
-		"json":         string(bmv2json.Encode(r.Program)),
+		"json":         indent.ReplaceAllString(string(bmv2json.Encode(r.Program)), ""),
 		"p4info.txtpb": string(p4info.Text(r.P4Info)),
 	} {
 		golden.Check(t, filepath.Join("testdata", "print", "features."+stage), []byte(text))

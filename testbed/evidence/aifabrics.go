@@ -171,14 +171,16 @@ func (d *documents) fabricsPicture(o *result.Outcome, rows []row) []byte {
 		if strings.HasPrefix(r.paths, "rlb-") || r.paths == "plb" {
 			colour = avoiding
 		}
+		fmt.Fprintf(&b, "<g stroke=\"%s\" fill=\"%s\" stroke-width=\"1.5\">\n", colour, colour)
 		for k, c := range cases {
 			mean, half := d.meanOf(o, r.arm, c.Text, "busbw")
 			x := func(v float64) float64 {
 				return float64(columns[k].left) + min(max(v/columns[k].most, 0), 1)*fabricsColumn
 			}
-			fmt.Fprintf(&b, "<path d=\"M%.1f %d H%.1f\" stroke=\"%s\" stroke-width=\"1.5\"/><circle cx=\"%.1f\" cy=\"%d\" r=\"3\" fill=\"%s\"><title>%s, %s, %s: %.1f ± %.1f GB/s</title></circle>\n",
-				x(mean-half), y, x(mean+half), colour, x(mean), y, colour, r.nic, r.paths, c.Text, mean, half)
+			fmt.Fprintf(&b, "<path d=\"M%.1f %d H%.1f\"/><circle cx=\"%.1f\" cy=\"%d\" r=\"2.3\"><title>%s, %s, %s: %.1f ± %.1f GB/s</title></circle>\n",
+				x(mean-half), y, x(mean+half), x(mean), y, r.nic, r.paths, c.Text, mean, half)
 		}
+		b.WriteString("</g>\n")
 		y += fabricsRow
 	}
 	b.WriteString("</svg>\n")
