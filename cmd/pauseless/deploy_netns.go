@@ -321,6 +321,10 @@ func (d *deployment) describe(cmd *cobra.Command) {
 	out := cmd.OutOrStdout()
 	first, last := d.lab.Plan.Hosts[0], d.lab.Plan.Hosts[len(d.lab.Plan.Hosts)-1]
 	ports := d.lab.Plan.Switches[0].Ports
-	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --network %s registers\n     pauseless deploy capture %s\n",
-		netns.Namespace(d.name, first.Name), last.Addr.Addr(), d.name, ports[len(ports)-1].Interface)
+	show := "registers"
+	if d.lab.Program.Own() { // which may have none
+		show = "tables"
+	}
+	fmt.Fprintf(out, "\ntry: ip netns exec %s ping %s\n     pauseless ctl --network %s %s\n     pauseless deploy capture %s\n",
+		netns.Namespace(d.name, first.Name), last.Addr.Addr(), d.name, show, ports[len(ports)-1].Interface)
 }
