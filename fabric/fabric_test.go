@@ -493,8 +493,6 @@ func TestSameResultsForAnyThreads(t *testing.T) {
 	}
 }
 
-// twoAdapters has hosts a and b, each with a link to switches l1 and l2, and host c
-// on l2.
 // A run goes on when the memory of its idle frames was freed.
 func TestRunGoesOnAfterTrim(t *testing.T) {
 	whole := mixed(t, 1).finish()
@@ -513,6 +511,8 @@ func TestRunGoesOnAfterTrim(t *testing.T) {
 	}
 }
 
+// twoAdapters has hosts a and b, each with a link to switches l1 and l2, and host c
+// on l2.
 func twoAdapters(t *testing.T, rate vtime.Rate) *topo.Topology {
 	t.Helper()
 	var b topo.Builder
