@@ -2,11 +2,7 @@
 
 package interp
 
-import (
-	"unsafe"
-
-	"github.com/pauseless/pauseless/softswitch/interp/internal/ops"
-)
+import "github.com/pauseless/pauseless/softswitch/interp/internal/ops"
 
 // assist executes instruction r, at which the code returned, and continues behind
 // it until the next End.
@@ -30,26 +26,6 @@ func (m *Machine) assist(r int32) {
 		}
 		r = enter(at, m)
 	}
-}
-
-// saveNative and restoreNative do the work of Save and restore if there is code
-// for it.
-func (m *Machine) saveNative(to unsafe.Pointer) bool {
-	n := m.prog.Native
-	if n == nil || n.Save < 0 {
-		return false
-	}
-	enterWith(&n.Code[n.Save], m, to)
-	return true
-}
-
-func (m *Machine) restoreNative(from unsafe.Pointer) bool {
-	n := m.prog.Native
-	if n == nil || n.Restore < 0 {
-		return false
-	}
-	enterWith(&n.Code[n.Restore], m, from)
-	return true
 }
 
 // deparseNative does the work of deparse if there is code for it.

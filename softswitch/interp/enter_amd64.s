@@ -16,12 +16,3 @@ TEXT ·enter(SB), NOSPLIT, $0-20
 	CALL AX
 	MOVL AX, ret+16(FP)
 	RET
-
-// func enterWith(code *byte, m *Machine, p unsafe.Pointer)
-TEXT ·enterWith(SB), NOSPLIT, $0-24
-	MOVQ code+0(FP), AX
-	MOVQ m+8(FP), SI
-	MOVQ p+16(FP), R11
-	MOVQ Machine_f(SI), DI
-	CALL AX
-	RET

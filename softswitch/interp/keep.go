@@ -21,9 +21,6 @@ func (m *Machine) Save(s Saved) Saved {
 	}
 	s = s[:p.KeptWords]
 	f, to := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s))
-	if m.saveNative(to) {
-		return s
-	}
 	n := saveSet(&p.Kept, f, to, 0)
 	for i := range p.KeptOf {
 		if k := &p.KeptOf[i]; *at64(f, k.Valid) != 0 {
@@ -37,9 +34,6 @@ func (m *Machine) Save(s Saved) Saved {
 func (m *Machine) restore(s Saved) {
 	p := m.prog
 	f, from := unsafe.Pointer(unsafe.SliceData(m.f)), unsafe.Pointer(unsafe.SliceData(s[:p.KeptWords]))
-	if m.restoreNative(from) {
-		return
-	}
 	n := restoreSet(&p.Kept, f, from, 0)
 	for i := range p.KeptOf {
 		if k := &p.KeptOf[i]; *at64(f, k.Valid) != 0 {

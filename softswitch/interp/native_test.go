@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/softswitch/interp/internal/native"
@@ -344,68 +343,5 @@ func TestTranslatedClearing(t *testing.T) {
 				t.Fatalf("slot %d changed from %#x to %#x: runs from %v", s, before[s], x, p.Pairs)
 			}
 		}
-	}
-}
-
-// TestTranslatedQueueState saves and restores random slots, of the packet and of
-// headers of which some are valid.
-func TestTranslatedQueueState(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	translated := 0
-	for range 300 {
-		p := &ops.Program{FieldsEnd: 120, ConstBase: 120, Slots: 120, Arch: &ops.V1Model, Fields: map[string]ops.FieldAt{}, Code: []ops.Instr{{Op: ops.End}}}
-		slots := rng.Perm(110)
-		set := func(valid ops.Slot, n int) ops.KeptSet {
-			k := ops.KeptSet{Valid: valid}
-			for _, s := range slots[:n] {
-				switch rng.IntN(3) {
-				case 0:
-					k.Whole = append(k.Whole, ops.Slot(10+s))
-				case 1:
-					k.Half = append(k.Half, ops.Slot(10+s))
-				default:
-					k.Zero = append(k.Zero, ops.Slot(10+s))
-				}
-			}
-			slots = slots[n:]
-			return k
-		}
-		p.Kept = set(0, rng.IntN(50))
-		p.Kept.Half = append(p.Kept.Half, 0, 1, 2) // validity
-		for h := range 3 {
-			p.KeptOf = append(p.KeptOf, set(ops.Slot(h), rng.IntN(20)))
-		}
-		p.KeptWords = 120
-		m := NewMachine(NewState(programOf(p), 1))
-		for i := range m.f {
-			m.f[i] = rng.Uint64() >> (32 * rng.IntN(2))
-		}
-		for h := range 3 {
-			m.f[h] = uint64(rng.IntN(2))
-		}
-		before := slices.Clone(m.f)
-		want := m.Save(nil)
-		m.f = make([]uint64, len(before))
-		m.restore(want)
-		restored := m.f
-		if p.Native = native.Translate(p, &fromCode, false); p.Native == nil {
-			t.Skip("SKIP: programs are translated to machine code on x86-64 Linux only")
-		}
-		m.f = slices.Clone(before)
-		if m.saveNative(unsafe.Pointer(unsafe.SliceData(make(Saved, p.KeptWords)))) {
-			translated++
-		}
-		got := m.Save(nil)
-		if !slices.Equal(got, want) {
-			t.Fatalf("translated code saves\n%x, want\n%x of\n%x", got, want, before)
-		}
-		m.f = make([]uint64, len(before))
-		m.restore(got)
-		if !slices.Equal(m.f, restored) {
-			t.Fatalf("translated code restores\n%x, want\n%x", m.f, restored)
-		}
-	}
-	if translated < 100 {
-		t.Errorf("only %d programs keep enough slots for it", translated)
 	}
 }

@@ -9,6 +9,6 @@
 //	table_amd64.go       tables that are indexed, or whose recent keys are kept
 //	hash_amd64.go        CRCs
 //	chain_amd64.go       the start of a packet; from a phase to the next
-//	keep_amd64.go        the state of a queued packet
+//	clear_amd64.go       the slots that a new packet needs empty
 //	deparse_amd64.go     deparsers
 package native

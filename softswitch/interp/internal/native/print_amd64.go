@@ -61,9 +61,6 @@ func parts(p *ops.Program) (list []part) {
 	n := p.Native
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(n.Code)))
 	list = append(list, part{int(n.Arrive - start), "the start of a packet, and rare cases of instructions"}, part{int(n.Clear - start), "clears slots"})
-	if n.Save >= 0 {
-		list = append(list, part{n.Save, "saves what a queued packet keeps"}, part{n.Restore, "restores it"})
-	}
 	for g, gress := range [ops.Gresses]string{"ingress", "egress"} {
 		if d := n.Deparse[g]; d.Find != 0 && p.Arch.Deparsers[g] != "-" {
 			list = append(list, part{int(d.Find - start), gress + " deparser"}, part{int(d.Place - start), gress + " deparser, after Go has moved bytes"})

@@ -39,7 +39,6 @@ func Translate(p *ops.Program, at *Offsets, named bool) *ops.Native {
 	end := t.Here()
 	arrive := t.arriving()
 	t.placeStubs()
-	save, restore := t.saving(), t.restoring()
 	clears := t.clearing()
 	var places [ops.Gresses]asm.Label // of deparsers
 	for g := range p.Deparse {
@@ -68,7 +67,6 @@ func Translate(p *ops.Program, at *Offsets, named bool) *ops.Native {
 		n.Starts, n.Memory = append(n.Starts, t.Position(end)), t.memory
 	}
 	n.Clear, n.Arrive = address(clears), address(arrive)
-	n.Save, n.Restore = t.Position(save), t.Position(restore)
 	for g := range n.Deparse {
 		if t.deparses[g] {
 			n.Deparse[g] = ops.Deparser{Find: address(t.finds[g]), Place: address(places[g])}

@@ -5,6 +5,7 @@ package ops
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"hash/crc64"
 	"math/bits"
 )
 
@@ -34,7 +35,7 @@ var Algorithms = map[string]*Algorithm{
 	"crc8_custom":  {Hash: func(b []byte, _ *HashMemo) uint64 { return uint64(crc8(b)) }},
 	"crc16_custom": {Hash: func(b []byte, _ *HashMemo) uint64 { return uint64(crc16(b)) }, CRC: &crcARC},
 	"crc32_custom": {Hash: func(b []byte, _ *HashMemo) uint64 { return uint64(crc32.ChecksumIEEE(b)) }, CRC: &crcIEEE},
-	"crc64_custom": {Hash: func(b []byte, _ *HashMemo) uint64 { return crc64(b) }},
+	"crc64_custom": {Hash: func(b []byte, _ *HashMemo) uint64 { return crcISO(b) }},
 	"csum16":       {Hash: func(b []byte, _ *HashMemo) uint64 { return uint64(Fold(Sum16(b))) }, Sum: true},
 	"cksum16":      {Hash: func(b []byte, _ *HashMemo) uint64 { return uint64(Fold(Sum16(b))) }, Sum: true},
 	"xor16":        {Hash: xor16},
@@ -99,21 +100,7 @@ func tableCCITT(poly uint16) (t [256]uint16) {
 var (
 	crc16Table = table16(bits.Reverse16(0x8005))
 	ccittTable = tableCCITT(0x1021)
-	crc64Table = func() (t [256]uint64) {
-		poly := bits.Reverse64(0x1b)
-		for i := range t {
-			x := uint64(i)
-			for range 8 {
-				if x&1 != 0 {
-					x = x>>1 ^ poly
-				} else {
-					x >>= 1
-				}
-			}
-			t[i] = x
-		}
-		return t
-	}()
+	isoTable   = crc64.MakeTable(crc64.ISO)
 )
 
 // crc16 is CRC-16/ARC: polynomial 0x8005, reflected.
@@ -176,14 +163,8 @@ func crc8(b []byte) uint8 {
 	return x
 }
 
-// crc64 is CRC-64/GO-ISO without complement: polynomial 0x1b, reflected.
-func crc64(b []byte) uint64 {
-	var x uint64
-	for _, c := range b {
-		x = crc64Table[byte(x)^c] ^ x>>8
-	}
-	return x
-}
+// crcISO is CRC-64/GO-ISO without complement: polynomial 0x1b, reflected.
+func crcISO(b []byte) uint64 { return ^crc64.Update(1<<64-1, isoTable, b) }
 
 // Sum16 adds up 16-bit words, without folding.
 func Sum16(b []byte) uint64 {

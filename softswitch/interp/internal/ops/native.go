@@ -13,12 +13,9 @@ type Native struct {
 	// Address has the addresses of the instructions at which Go may enter, zero for
 	// others. The code itself uses them.
 	Address []uintptr
-	// Positions of code that saves what egress needs, and that restores it; −1 for
-	// none.
-	Save, Restore int
-	Clear         uintptr // address of the code that clears slots for a new packet
-	Arrive        uintptr // address of the code that starts a packet and falls through to the parser
-	Deparse       [Gresses]Deparser
+	Clear   uintptr // address of the code that clears slots for a new packet
+	Arrive  uintptr // address of the code that starts a packet and falls through to the parser
+	Deparse [Gresses]Deparser
 	// Of programs with Options.Names: where the code of each instruction begins, and the
 	// addresses in Go's memory that the code contains.
 	Starts []int
