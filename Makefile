@@ -30,7 +30,7 @@ demo: build ## the main job: drill and rlb over drill on a lossless fabric, with
 # detector. The fabric, fifty times slower with it, runs without; its tests of
 # many threads run again with it, in short.
 RACE = ./controlplane/... ./softswitch ./softswitch/port ./softswitch/p4rtserver ./softswitch/metrics \
-	./testbed/wire ./testbed/live ./testbed/netns ./testbed/local ./bmv2tests/p4rt ./bmv2tests/controller
+	./testbed/real/wire ./testbed/real/live ./testbed/real/netns ./testbed/real/local ./bmv2tests/p4rt ./bmv2tests/controller
 THREADS = Threads|Cancel|Browsers
 
 test: build ## everything CI checks: format, vet, staticcheck, tests, race, regenerated files
@@ -139,7 +139,7 @@ BMV2_STORE = $(or $(OUT),out/bmv2)
 bmv2: build ## all that needs real simple_switch_grpc: BMV2=<it or its directory>; as root also networks and the experiments of docs/bmv2.md: OUT=<folder>
 	@if [ -z "$(BMV2)" ] && ! command -v simple_switch_grpc >/dev/null; then echo "SKIP: simple_switch_grpc is not on PATH, and BMV2 is not set"; exit 0; fi; set -e; \
 	mkdir -p $(BMV2_STORE); log=$(BMV2_STORE)/tests.log; rc=0; \
-	$(GO) test -count=1 -v -timeout 40m ./bmv2tests/controller ./bmv2tests/schemes ./bmv2tests/exercises ./testbed/netns >$$log 2>&1 || rc=$$?; \
+	$(GO) test -count=1 -v -timeout 40m ./bmv2tests/controller ./bmv2tests/schemes ./bmv2tests/exercises ./testbed/real/netns >$$log 2>&1 || rc=$$?; \
 	$(GO) test -count=1 -v -timeout 20m ./cmd/pauseless -run 'TestDeploy|TestLive|TestIncast' >>$$log 2>&1 || rc=$$?; \
 	grep -E '^(ok|FAIL|--- FAIL)|SKIP' $$log | sort | uniq -c; [ $$rc = 0 ] || { echo "see $$log"; exit $$rc; }; \
 	if [ "$$(id -u)" != 0 ]; then echo "SKIP: experiments on real switches need root"; exit 0; fi; \

@@ -18,6 +18,7 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/gen"
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -106,7 +107,7 @@ func TestVariantsCompile(t *testing.T) {
 // run returns the means of the metrics by arm: both targets, and the variant.
 func (c *cause) run(t *testing.T, cache *program.Cache) map[string]map[string]float64 {
 	t.Helper()
-	text, err := os.ReadFile("../../testbed/exp/" + c.experiment + ".yaml")
+	text, err := catalog.Text(c.experiment)
 	if err != nil {
 		t.Fatal(err)
 	}

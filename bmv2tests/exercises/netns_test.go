@@ -12,9 +12,9 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/need"
-	"github.com/pauseless/pauseless/testbed/live"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/live"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 

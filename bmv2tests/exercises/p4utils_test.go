@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/need"
-	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/real/local"
 )
 
 // learning are exercises of nsg-ethz/p4-learning whose controllers use p4-utils: the folder,

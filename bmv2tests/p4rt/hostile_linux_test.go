@@ -28,7 +28,7 @@ import (
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/need"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 )
 
 // TestHostileClients measures the effect of ten hostile clients on a pair of ports

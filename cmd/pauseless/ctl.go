@@ -22,7 +22,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/spf13/cobra"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/manifest"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/testbed/local"
 	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/real/local"
 	"github.com/spf13/cobra"
 )
 

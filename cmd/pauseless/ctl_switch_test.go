@@ -12,7 +12,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/tool"
-	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/real/local"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

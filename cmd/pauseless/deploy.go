@@ -13,9 +13,9 @@ import (
 
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
 	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/spf13/cobra"
 )

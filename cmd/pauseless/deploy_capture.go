@@ -16,7 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/pcap"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 
 	"github.com/spf13/cobra"
 )

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 
 	"github.com/pauseless/pauseless/internal/outfile"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/mininet"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/mininet"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/spf13/cobra"
 )
 

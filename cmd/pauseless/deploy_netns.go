@@ -15,8 +15,8 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/spf13/cobra"
 )
 

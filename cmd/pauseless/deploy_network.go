@@ -14,8 +14,8 @@ import (
 	"github.com/pauseless/pauseless/controlplane"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/spf13/cobra"
 )

@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pauseless/pauseless/testbed/live"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/live"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/spf13/cobra"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
-	"github.com/pauseless/pauseless/testbed/live"
-	"github.com/pauseless/pauseless/testbed/netns"
-	"github.com/pauseless/pauseless/testbed/relay"
+	"github.com/pauseless/pauseless/testbed/real/live"
+	"github.com/pauseless/pauseless/testbed/real/netns"
+	"github.com/pauseless/pauseless/testbed/real/relay"
 )
 
 // newDeployRelayCmd is the program that the other verbs and Mininet's scripts start.

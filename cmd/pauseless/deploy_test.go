@@ -21,7 +21,7 @@ import (
 	"github.com/pauseless/pauseless/internal/bmv2"
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/tool"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 

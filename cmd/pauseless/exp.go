@@ -19,9 +19,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/exp/farm"
-	"github.com/pauseless/pauseless/testbed/local"
+	"github.com/pauseless/pauseless/testbed/real/local"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -64,7 +65,7 @@ func newExpListCmd() *cobra.Command {
 		}
 		var list []entry
 		width := 0
-		for _, name := range append(exp.Names(), exp.RealNames()...) {
+		for _, name := range append(catalog.Names(), catalog.RealNames()...) {
 			s, err := exp.Load(name)
 			if err != nil {
 				return err
@@ -121,7 +122,7 @@ func (f *expFlags) add(cmd *cobra.Command) {
 
 // completeExperiments offers the names of experiments, and YAML files.
 func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return slices.DeleteFunc(append(append(exp.Names(), exp.RealNames()...), "all"), func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveDefault
+	return slices.DeleteFunc(append(append(catalog.Names(), catalog.RealNames()...), "all"), func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveDefault
 }
 
 // plans makes the plans of the experiments that a command line names.
@@ -140,7 +141,7 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	}
 	f.several = len(args) > 1
 	if slices.Equal(args, []string{"all"}) {
-		args, f.several = exp.Names(), true
+		args, f.several = catalog.Names(), true
 	}
 	var plans []*exp.Plan
 	for _, name := range args {
@@ -184,7 +185,7 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 // the experiments that a command line names, and prints their arms.
 func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (found []*result.Outcome, err error) {
 	if len(args) == 0 || slices.Equal(args, []string{"all"}) {
-		args = exp.Names()
+		args = catalog.Names()
 	}
 	kept, arms, unknown := 0, 0, 0
 	for _, name := range args {

@@ -17,9 +17,9 @@ import (
 
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/testbed/exp"
-	"github.com/pauseless/pauseless/testbed/live"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
+	"github.com/pauseless/pauseless/testbed/real/live"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
 	"github.com/pauseless/pauseless/testbed/result"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/topo"
-	"github.com/pauseless/pauseless/testbed/local"
-	"github.com/pauseless/pauseless/testbed/netns"
-	"github.com/pauseless/pauseless/testbed/wire"
+	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/netns"
+	"github.com/pauseless/pauseless/testbed/real/wire"
 	"github.com/pauseless/pauseless/testbed/workload"
 )
 

@@ -190,15 +190,15 @@ func TestNoWallClockInTheDataPath(t *testing.T) {
 // writers are the files that may write files directly, each with its reason.
 // All others use internal/outfile, which replaces regular files only.
 var writers = map[string]string{
-	"internal/outfile/outfile.go":    "is the place",
-	"internal/outfile/durable.go":    "is the place, too",
-	"internal/golden/golden.go":      "rewrites files of this repository, for its authors",
-	"internal/need/alone_unix.go":    "a lock that stays",
-	"internal/need/written_unix.go":  "opens, and writes nothing",
-	"testbed/netns/link_linux.go":    "a setting of the kernel in /proc",
-	"testbed/result/archive.go":      "file by file, each of which is limited",
-	"testbed/netns/journal.go":       "a journal in a folder that it has just made",
-	"testbed/netns/process_linux.go": "a log that programs append to",
+	"internal/outfile/outfile.go":         "is the place",
+	"internal/outfile/durable.go":         "is the place, too",
+	"internal/golden/golden.go":           "rewrites files of this repository, for its authors",
+	"internal/need/alone_unix.go":         "a lock that stays",
+	"internal/need/written_unix.go":       "opens, and writes nothing",
+	"testbed/real/netns/link_linux.go":    "a setting of the kernel in /proc",
+	"testbed/result/archive.go":           "file by file, each of which is limited",
+	"testbed/real/netns/journal.go":       "a journal in a folder that it has just made",
+	"testbed/real/netns/process_linux.go": "a log that programs append to",
 }
 
 func TestFilesAreWrittenInOnePlace(t *testing.T) {
@@ -238,8 +238,8 @@ var readers = map[string]string{
 	"testbed/exp/store.go":                        "locks a folder",
 	"testbed/reference/reference.go":              "embedded in the binary",
 	"testbed/result/archive.go":                   "file by file, each of which is limited",
-	"testbed/netns/journal.go":                    "line by line, in a folder of this program",
-	"testbed/netns/process_linux.go":              "the kernel, and the log of a child",
+	"testbed/real/netns/journal.go":               "line by line, in a folder of this program",
+	"testbed/real/netns/process_linux.go":         "the kernel, and the log of a child",
 }
 
 func TestFilesAreReadInOnePlace(t *testing.T) {
@@ -294,12 +294,12 @@ func TestNoShell(t *testing.T) {
 // wallClock are the files of long-running code that may read the wall clock,
 // which may be set while they run.
 var wallClock = map[string]string{
-	"controlplane/digest.go":          "shows when the switch says that a digest was made",
-	"softswitch/p4rtserver/server.go": "P4Runtime wants digests' times as wall clock",
-	"testbed/live/busy.go":            "notices that the clock was set",
-	"testbed/netns/socket_linux.go":   "a deadline in the past",
-	"testbed/packets/endpoint.go":     "a file of frames has virtual times",
-	"testbed/relay/socket_linux.go":   "the kernel's stamps of frames",
+	"controlplane/digest.go":             "shows when the switch says that a digest was made",
+	"softswitch/p4rtserver/server.go":    "P4Runtime wants digests' times as wall clock",
+	"testbed/real/live/busy.go":          "notices that the clock was set",
+	"testbed/real/netns/socket_linux.go": "a deadline in the past",
+	"testbed/packets/endpoint.go":        "a file of frames has virtual times",
+	"testbed/real/relay/socket_linux.go": "the kernel's stamps of frames",
 }
 
 // Timers, deadlines and differences of times from time.Now use Go's monotonic

@@ -108,7 +108,7 @@ func TestTextsUsePlainWords(t *testing.T) {
 func TestDocumentedErrorsArePrinted(t *testing.T) {
 	printed(t, "docs/controller.md", "## Failures", 2, 15, "controlplane")
 	printed(t, "docs/reference/messages.md", "## Before a run", 1, 30,
-		"cmd/pauseless", "fabric", "testbed/exp", "testbed/live", "testbed/local", "testbed/result", "testbed/scenario", "testbed/virtual")
+		"cmd/pauseless", "fabric", "testbed/exp", "testbed/real/live", "testbed/real/local", "testbed/result", "testbed/scenario", "testbed/virtual")
 }
 
 // printed looks for the messages in a column of a page's tables, from a heading on, in

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -75,7 +76,7 @@ func (d *documents) problem(format string, values ...any) {
 // results writes the outcomes of docs/results with their claims of today, and their pages.
 func (d *documents) results() {
 	known := make(map[string]bool)
-	for _, name := range exp.Names() {
+	for _, name := range catalog.Names() {
 		for _, scale := range []string{scenario.Small, scenario.Paper} {
 			o := d.kept(name, scale)
 			if o == nil {

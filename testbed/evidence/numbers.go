@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -47,7 +48,7 @@ const (
 // scales that were tested, or have the opposite effect without their premise.
 func (d *documents) numbersOfPapers() *numbers {
 	all := make(map[string][]*result.Judged)
-	for _, name := range exp.Names() {
+	for _, name := range catalog.Names() {
 		s, err := exp.Load(name)
 		if err != nil || s.Source == "" {
 			continue // reproduction reports it

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/infile"
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -91,7 +92,7 @@ func (d *documents) pages() {
 		text = intervalMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.withInterval(page, old) })
 		d.files[page] = valueMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.value(page, old) })
 	}
-	for _, name := range exp.Names() {
+	for _, name := range catalog.Names() {
 		s, err := exp.Load(name)
 		if err != nil {
 			d.problem("%w", err)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -110,7 +111,7 @@ func (d *documents) reproduction() {
 	sums := make(map[string]*[4]tally)                 // of claims, by paper: see column
 	var papers []string                                // in the order of the experiments
 	numbers := d.numbersOfPapers()
-	for _, name := range exp.Names() {
+	for _, name := range catalog.Names() {
 		s, err := exp.Load(name)
 		if err != nil {
 			d.problem("%w", err)

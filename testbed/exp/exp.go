@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exp has the built-in experiments, one file each, that test what the
-// papers claim about their schemes. It runs these and a user's own experiments.
+// Package exp runs experiments: those of package catalog, which test what the papers
+// claim about their schemes, and a user's own.
 //
 // A Plan is an experiment at a scale with the programs of its cases. A run of
 // it is a pure function of its Job, whose key is the hash of all that it
@@ -12,57 +12,15 @@
 package exp
 
 import (
-	"cmp"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
-	"slices"
-	"strings"
 
-	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
-
-//go:embed *.yaml
-var files embed.FS
-
-// Names returns the names of all experiments: a figure before its variants, and
-// figure 2 before figure 10.
-func Names() []string {
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sortKey(a), sortKey(b)) })
-	return names
-}
-
-var number = regexp.MustCompile(`\d+`)
-
-// sortKey is a name with its numbers filled up with zeros.
-func sortKey(name string) string {
-	return number.ReplaceAllStringFunc(name, func(n string) string { return strings.Repeat("0", 4-len(n)) + n })
-}
-
-// builtin returns the scenario of an experiment as text.
-func builtin(name string) ([]byte, error) {
-	text, err := files.ReadFile(name + ".yaml")
-	if err != nil {
-		text, err = realFiles.ReadFile("bmv2/" + name + ".yaml")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("no experiment is called %q%s; see `pauseless exp list`", name, diag.DidYouMean(name, append(Names(), RealNames()...)))
-	}
-	return text, nil
-}
 
 // Load returns an experiment, ready to run, at the scale of the paper.
 func Load(name string) (*scenario.Scenario, error) { return LoadAt(name, scenario.Paper) }
@@ -70,7 +28,7 @@ func Load(name string) (*scenario.Scenario, error) { return LoadAt(name, scenari
 // LoadAt returns an experiment at a scale. Name is that of a built-in experiment or
 // of a file.
 func LoadAt(name, scale string) (*scenario.Scenario, error) {
-	text, err := builtin(name)
+	text, err := catalog.Text(name)
 	if err == nil {
 		return scenario.ParseAt(name+".yaml", text, scale)
 	}

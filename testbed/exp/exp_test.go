@@ -3,16 +3,16 @@
 package exp
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range catalog.Names() {
 		s, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -29,18 +29,6 @@ func TestExperimentsAreSoundAndSayWhatTheyAreAbout(t *testing.T) {
 	}
 	if _, err := Load("rlb-fig12-incats"); err == nil || !strings.Contains(err.Error(), `did you mean "rlb-fig12-incast"?`) {
 		t.Errorf("a name with a typing error: %v", err)
-	}
-}
-
-// A figure comes before its variants, and figure 3 before figure 10.
-func TestNamesAreInOrder(t *testing.T) {
-	names, last := Names(), -1
-	for _, name := range []string{"clb-fig4", "clb-fig10", "clb-fig10-growth", "pbfs-fig5", "rlb-fig3", "rlb-fig3-all-paths", "rlb-fig4a", "rlb-fig4a-unthrottled", "rlb-fig4b", "rlb-fig10"} {
-		i := slices.Index(names, name)
-		if i <= last {
-			t.Errorf("%s is number %d, and the one before it number %d", name, i, last)
-		}
-		last = i
 	}
 }
 

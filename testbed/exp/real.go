@@ -2,28 +2,7 @@
 
 package exp
 
-import (
-	"embed"
-	"path"
-	"slices"
-	"strings"
-)
-
-//go:embed bmv2/*.yaml
-var realFiles embed.FS
-
-// RealNames returns the names of the experiments for real switches, which are not among
-// Names: `exp run all` does not run them.
-func RealNames() (names []string) {
-	entries, err := realFiles.ReadDir("bmv2")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
-	}
-	return names
-}
+import "slices"
 
 // OnReal makes the runs of the plan those of a real network, which Options.Maker makes:
 // they are kept beside the runs in virtual time, and are not functions of the seed alone.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/report"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
@@ -39,7 +40,7 @@ func TestReportsOpenInTheBrowser(t *testing.T) {
 	}
 	page := webtest.Open(t, blank(t, dir), 1200, 900)
 experiments:
-	for i, name := range Names() {
+	for i, name := range catalog.Names() {
 		if !chosen(i, name) {
 			continue
 		}

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/pauseless/pauseless/fabric/roce"
+	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 // The outcomes in docs/results are those of the present programs, hosts and fabric.
 func TestKeptOutcomesAreNotStale(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range catalog.Names() {
 		for _, scale := range []string{scenario.Small, scenario.Paper} {
 			o, err := result.ReadKept("../../docs/results", (&result.Outcome{Experiment: name, Scale: scale}).File())
 			if errors.Is(err, fs.ErrNotExist) {

@@ -36,10 +36,10 @@ var kinds = []struct {
 	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
 	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`.\n[Experiments](experiment.md) and [runs on real switches](live.md) are scenarios as well.",
-		newScenario(), readScenario, "../exp/*.yaml", nil},
+		newScenario(), readScenario, "../catalog/*/*.yaml", nil},
 	{"experiment", "Experiments", "An experiment is a scenario with a question: `pauseless exp run FILE.yaml`.\nIts `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
 		"and its `claims` get verdicts.\nThe other keys are those of a [scenario](scenario.md); [experiments.md](../experiments.md) shows how to use them.",
-		newScenario(), readScenario, "../exp/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
+		newScenario(), readScenario, "../catalog/*/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
 	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in.\n" +
 		"The other keys are those of a [scenario](scenario.md).\nTimes, rates and delays are slowed down by one number, which is printed.",
 		newScenario(), readScenario, "../../cmd/pauseless/live.yaml", []string{"name", "network", "topology", "profiles", "arms", "hosts", "bmv2", "traffic", "seeds", "sample", "watch", "until"}},

@@ -49,7 +49,7 @@ func parseNear(file string, text []byte) (*scenario.Scenario, error) {
 // or the small scale replaces is left out.
 func TestHostileNumbersOfAllKeys(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../exp/*.yaml", "../exp/bmv2/*.yaml", "../../docs/*/*.yaml"} {
+	for _, pattern := range []string{"../catalog/*/*.yaml", "../../docs/*/*.yaml"} {
 		list, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
