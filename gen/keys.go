@@ -30,7 +30,7 @@ func Choices() []Choice {
 		c := all[name]
 		k := Choice{Name: name, Default: c.otherwise}
 		if c.values[c.otherwise] == nil {
-			k.Values = append(k.Values, ChoiceValue{c.otherwise, "none of these"})
+			k.Values = append(k.Values, ChoiceValue{c.otherwise, "none of the following"})
 		}
 		for _, v := range slices.Sorted(maps.Keys(c.values)) {
 			k.Values = append(k.Values, ChoiceValue{v, c.values[v].Summary})

@@ -107,12 +107,12 @@ type Config struct {
 	DCQCN   DCQCN      `yaml:"dcqcn"`
 	TIMELY  TIMELY     `yaml:"timely"`
 	HPCC    HPCC       `yaml:"hpcc"`
-	PINT    PINT       `yaml:"pint"` // of hpcc_pint, which has the parameters of hpcc too
+	PINT    PINT       `yaml:"pint"` // parameters of hpcc_pint, in addition to those of hpcc
 	DCTCP   DCTCP      `yaml:"dctcp"`
 	Swift   Swift      `yaml:"swift"`
 	QCN     QCN        `yaml:"qcn"`
 	PCN     PCN        `yaml:"pcn"`
-	NSCC    NSCC       `yaml:"nscc"` // of nscc and nscc_rccc
+	NSCC    NSCC       `yaml:"nscc"` // parameters of nscc and nscc_rccc
 }
 
 // algorithm is a control with default parameters.

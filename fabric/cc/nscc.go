@@ -24,7 +24,7 @@ type NSCC struct {
 	Proportional float64 `yaml:"proportional" limits:"0.."`
 	Eta          float64 `yaml:"eta" limits:"0.."`
 	Fast         float64 `yaml:"fast" limits:"0.."`
-	Gamma        float64 `yaml:"gamma" limits:"0.."`    // of the multiplicative decrease
+	Gamma        float64 `yaml:"gamma" limits:"0.."`    // factor of the multiplicative decrease
 	Average      float64 `yaml:"average" limits:"0..1"` // weight of a new delay in the average
 	// QuickGate is the power of two by which what arrived in a round trip must be below
 	// the greatest window for quick adapt.

@@ -17,7 +17,7 @@ type Swift struct {
 	// the scaling by FSRange.
 	Target  vtime.Time `yaml:"target"`
 	AI      float64    `yaml:"ai" limits:"0.."`       // packets per round trip
-	Beta    float64    `yaml:"beta" limits:"0.."`     // of the multiplicative decrease
+	Beta    float64    `yaml:"beta" limits:"0.."`     // factor of the multiplicative decrease
 	MaxMDF  float64    `yaml:"max_mdf" limits:"0..1"` // greatest decrease at once, as a share of the window
 	FSRange vtime.Time `yaml:"fs_range"`              // addition to the target for the smallest windows
 	// FSMin and FSMax are windows in packets. Between them the addition to the target

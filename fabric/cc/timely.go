@@ -9,12 +9,12 @@ import "github.com/pauseless/pauseless/internal/vtime"
 // have different defaults.
 type TIMELY struct {
 	Alpha  float64    `yaml:"alpha" limits:"0..1"`    // weight of a new RTT difference
-	Beta   float64    `yaml:"beta" limits:"0.."`      // of the multiplicative decrease
+	Beta   float64    `yaml:"beta" limits:"0.."`      // factor of the multiplicative decrease
 	Low    vtime.Time `yaml:"low"`                    // RTT below which the rate always rises
 	High   vtime.Time `yaml:"high"`                   // RTT above which the rate always falls
 	MinRTT vtime.Time `yaml:"min_rtt"`                // the base round trip
 	AI     vtime.Rate `yaml:"ai"`                     // additive increase per round trip, with timely_packet at most
-	HAI    vtime.Rate `yaml:"hai"`                    // hyper-active increase, likewise
+	HAI    vtime.Rate `yaml:"hai"`                    // hyper-active increase per round trip, with timely_packet at most
 	HAIAt  int        `yaml:"hai_after" limits:"0.."` // raises without a cut, or with timely_packet falling RTTs, before hyper-active increase
 }
 

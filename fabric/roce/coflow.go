@@ -11,7 +11,7 @@ import (
 // Coflows makes a coordinator schedule the flows of all hosts by coflow. It limits the
 // rate of each flow; congestion control works below this limit.
 type Coflows struct {
-	Scheduler string `yaml:"scheduler"` // varys or aalo; empty: none
+	Scheduler string `yaml:"scheduler"` // the algorithm, varys or aalo; empty: no coordinator
 	// Interval is the time between two schedules. A flow waits for the first schedule
 	// after its start.
 	Interval vtime.Time `yaml:"interval"`

@@ -33,7 +33,7 @@ type Config struct {
 	// the papers
 	Defaults Preset `yaml:"defaults"`
 	MTU      int    `yaml:"mtu" limits:"64..9216"` // payload bytes of a full packet
-	// Transport is roce or uec. With uec, recovery and its times have no effect.
+	// Transport is the transport of flows. With uec, recovery and its times have no effect.
 	Transport Transport `yaml:"transport"`
 	// Overhead is the number of bytes on the link in addition to the frame:
 	// preamble, gap, check sequence. A negative number matches simulators whose

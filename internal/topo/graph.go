@@ -11,7 +11,7 @@ import (
 // Graph is a list of nodes and links, for any network.
 type Graph struct {
 	Rate     vtime.Rate    `yaml:"rate"`  // of links without a rate of their own
-	Delay    vtime.Time    `yaml:"delay"` // likewise
+	Delay    vtime.Time    `yaml:"delay"` // of links without a delay of their own
 	Switches []GraphSwitch `yaml:"switches"`
 	Hosts    []GraphHost   `yaml:"hosts"`
 	Links    []GraphLink   `yaml:"links"` // between switches

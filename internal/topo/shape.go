@@ -66,8 +66,8 @@ func (ls *LeafSpine) Build(name string, sw SwitchConfig) (*Topology, error) {
 // called h, t, a and c.
 type Clos struct {
 	Pods        int        `yaml:"pods" limits:"1..128"`           // number of pods
-	Tors        int        `yaml:"tors" limits:"1..128"`           // per pod
-	Aggs        int        `yaml:"aggs" limits:"1..128"`           // per pod
+	Tors        int        `yaml:"tors" limits:"1..128"`           // top-of-rack switches per pod
+	Aggs        int        `yaml:"aggs" limits:"1..128"`           // aggregation switches per pod
 	Cores       int        `yaml:"cores" limits:"1..1024"`         // core switches in all
 	CoresPerAgg int        `yaml:"cores_per_agg" limits:"0..1024"` // zero: all
 	HostsPerTor int        `yaml:"hosts_per_tor" limits:"1..254"`  // hosts of each top-of-rack switch

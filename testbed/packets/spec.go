@@ -29,7 +29,7 @@ type Spec struct {
 	// Start is the time of the first packet, Every that between two of Count packets.
 	Start vtime.Time `yaml:"start"`
 	Every vtime.Time `yaml:"every"`
-	Count int        `yaml:"count" limits:"0..10000000"` // one unless given
+	Count int        `yaml:"count" limits:"0..10000000"` // number of packets; one unless given
 	// Rate and Duration send packets of Size at a rate on the link instead. With Poisson
 	// the times between packets are exponentially distributed.
 	Rate     vtime.Rate `yaml:"rate"`
@@ -70,7 +70,7 @@ type Ports struct {
 type TCP struct {
 	Source      uint16   `yaml:"source"`      // port of the sender
 	Destination uint16   `yaml:"destination"` // port of the receiver
-	Flags       []string `yaml:"flags"`       // of fin, syn, rst, psh, ack, urg, ece, cwr; syn unless given
+	Flags       []string `yaml:"flags"`       // some of fin, syn, rst, psh, ack, urg, ece, cwr; syn unless given
 	Seq         uint32   `yaml:"seq"`         // sequence number
 	Ack         uint32   `yaml:"ack"`         // acknowledgement number
 	// Bytes, if given, are carried by a TCP connection to the other host, instead of a

@@ -159,7 +159,7 @@ func (d *describer) fields(t reflect.Type, def reflect.Value) []field {
 				}
 				about += " One of " + listOf(values) + "."
 			}
-			doc = strings.TrimSpace(strings.TrimPrefix(doc+". "+about, ". "))
+			doc = strings.TrimSpace(strings.TrimPrefix(strings.TrimSuffix(doc, ".")+". "+about, ". "))
 		}
 		switch {
 		case t == reflect.TypeFor[cc.Config]() && key == "algorithm":
@@ -171,7 +171,7 @@ func (d *describer) fields(t reflect.Type, def reflect.Value) []field {
 			d.t.Errorf("%s.%s, key %q: no comment says what it is", t, f.Name, key)
 		}
 		low, up, _ := strings.Cut(f.Tag.Get("limits"), "..")
-		about := field{key: key, doc: words(doc, keys), fallback: fallback(have), low: low, up: up, value: d.describe(f.Type, have)}
+		about := field{key: key, doc: words(named(key, doc), keys), fallback: fallback(have), low: low, up: up, value: d.describe(f.Type, have)}
 		if t == reflect.TypeFor[gen.Profile]() && key == "base" {
 			about.doc, about.values = choiceOf("base")
 		}
@@ -231,6 +231,24 @@ func choiceOf(key string) (doc string, values []string) {
 		values = append(values, "true", "false")
 	}
 	return strings.Join(means, "; ") + ".", values
+}
+
+// named completes a comment that begins with "of" or "that of": a rate "of host links" is
+// the rate of host links.
+func named(key, doc string) string {
+	if key == "of" {
+		return doc
+	}
+	noun := key[strings.LastIndex(key, "_")+1:]
+	if noun == "mtu" || noun == "dscp" {
+		noun = strings.ToUpper(noun)
+	}
+	return regexp.MustCompile(`^(?:[Tt]hat )?(?:of|Of|[Pp]er) `).ReplaceAllStringFunc(doc, func(start string) string {
+		if strings.EqualFold(start, "per ") {
+			return noun + " per "
+		}
+		return noun + " of "
+	})
 }
 
 // words makes a comment one about keys.

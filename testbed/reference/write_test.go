@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,6 +224,9 @@ func page(title, about, example, kind string, v value, keys []string) []byte {
 	fmt.Fprintf(&b, "    # yaml-language-server: $schema=%s.schema.json\n\n", kind)
 	b.WriteString("An example:\n\n```yaml\n" + strings.TrimPrefix(example, "# SPDX-License-Identifier: Apache-2.0\n") + "```\n\n")
 	b.WriteString("Times have a unit (`2us`, `1.5ms`), and so have rates (`40Gbps`) and sizes (`64KB`, `9MB`; 1 KB = 1000 bytes).\nA key that is left out has the default.\n")
+	if kind == "scenario" {
+		b.WriteString("Hosts are selected by `all`, or by names, ranges and leaves separated by spaces: `h1 h3..h8 leaf:l2`.\n")
+	}
 	if keys != nil {
 		v.fields = slices.DeleteFunc(slices.Clone(v.fields), func(f field) bool { return !slices.Contains(keys, f.key) })
 	}
@@ -272,6 +276,12 @@ func meaning(key, doc string) string {
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
+// hosts and distributions are explanations that several keys share.
+var (
+	hosts         = regexp.MustCompile(` Selects hosts: .*?\. Empty means all\.`)
+	distributions = regexp.MustCompile("Distributions are `.*?`\\.")
+)
+
 func section(b *strings.Builder, name string, fields []field, deep bool) {
 	fmt.Fprintf(b, "\n## %s\n\n| key | value | from – to | default | meaning |\n|---|---|---|---|---|\n", name)
 	shared := make(map[string]string)
@@ -281,10 +291,16 @@ func section(b *strings.Builder, name string, fields []field, deep bool) {
 			def = "`" + def + "`"
 		}
 		means := meaning(f.key, f.doc)
-		if before, told := shared[f.doc]; told && strings.HasPrefix(f.doc, "`") { // one comment for several keys
-			means = "See `" + before + "`."
+		first, told := shared[f.doc]
+		if told && strings.Contains(f.doc, "`"+f.key+"`") { // one comment for several keys
+			means = "See `" + first + "`."
 		}
-		shared[f.doc] = f.key
+		if !told {
+			shared[f.doc] = f.key
+		}
+		if name != "The file" { // the page explains these once
+			means = hosts.ReplaceAllString(distributions.ReplaceAllString(means, "[Distributions](distributions.md)."), "")
+		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", f.key, f.value.text, f.limits(), def, cell(means))
 	}
 	if !deep {

@@ -14,13 +14,14 @@ import (
 type Claim struct {
 	Less string `yaml:"less" json:"less,omitempty"` // the metric that is less
 	More string `yaml:"more" json:"more,omitempty"` // the metric that is more
-	Same string `yaml:"same" json:"same,omitempty"` // within ±Within
+	Same string `yaml:"same" json:"same,omitempty"` // the metric that differs by at most ±Within
 	With string `yaml:"with" json:"with"`           // the arm that the claim is about
 	Than string `yaml:"than" json:"than"`           // an arm, or a number
 	// Paper is the effect that the paper states.
 	Paper Effect `yaml:"paper" json:"paper,omitzero"`
-	// Within is the half-width of the 95 % interval that the claim requires, as a
-	// share of Than's value; zero means a tenth.
+	// Within is the margin of the claim, as a share of Than's value: the difference
+	// that counts as none, and the half-width of the 95 % interval from which on no
+	// seeds are added. Zero means a tenth.
 	Within Share `yaml:"within" json:"within,omitempty"`
 	// At has the values of axes to which the claim is limited. ThanAt has the
 	// values for Than, if they differ.

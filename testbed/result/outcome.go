@@ -636,7 +636,7 @@ func (o *Outcome) look(c *Claim, metric string, a, b []float64, p float64, cells
 	case key == "same" && (lo > within || hi < -within):
 		j.Verdict = Refuted
 	case key == "same":
-		j.Why = "the interval is wider than the margin"
+		j.Why = fmt.Sprintf("the interval exceeds ±%.3g %%", 100*within)
 	case hi < 0 || down:
 		j.Verdict = Holds
 	case lo > 0 || up:

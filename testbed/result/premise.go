@@ -15,7 +15,8 @@ import (
 type Premise struct {
 	More string `yaml:"more" json:"more,omitempty"` // the metric that must be more
 	Less string `yaml:"less" json:"less,omitempty"` // the metric that must be less
-	// Of is with, if the premise is measured on the arm that the claim is about.
+	// Of is the word with, if the premise is measured on the arm that the claim is
+	// about, and not on the one that it is compared with.
 	Of string `yaml:"of" json:"of,omitempty"`
 	// Than is the number, in the metric's unit.
 	Than float64 `yaml:"than" json:"than"`

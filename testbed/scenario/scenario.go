@@ -42,7 +42,7 @@ import (
 
 // Scenario is an experiment: a file at one scale.
 type Scenario struct {
-	Name    string `yaml:"name"`    // the name of the results
+	Name    string `yaml:"name"`    // the name of the scenario and of its results
 	Summary string `yaml:"summary"` // a short description for lists
 	// Source is what the experiment reproduces, as in "RLB, figure 12".
 	Source string `yaml:"source"`
@@ -106,8 +106,8 @@ type Keys struct {
 	// its congestion control, if none is given, and its tags and marks.
 	Hosts   roce.Config     `yaml:"hosts"`
 	Traffic []workload.Spec `yaml:"traffic"` // the flows
-	// Packets are single packets that hosts send besides flows, and Expect is what has to
-	// be true about them (docs/reference/program.md).
+	// Packets are single packets that hosts send besides flows, and Expect are the checks
+	// of those that arrive (docs/reference/program.md).
 	Packets []packets.Spec        `yaml:"packets"`
 	Expect  []packets.Expectation `yaml:"expect"`
 	// Paths is the number of equal-cost paths to use to a host, by the host's name.
@@ -122,9 +122,9 @@ type Keys struct {
 	// Watch are registers that the controller reads while traffic runs; the largest
 	// value of each switch is printed.
 	Watch Watch `yaml:"watch"`
-	// Judge has the numbers, from 1, of the parts of traffic whose flows are
-	// measured: only measured flows, and collectives and jobs that have some, count in
-	// the metrics. Without it all parts are measured.
+	// Judge lists the numbers, from 1, of the parts of traffic whose flows are measured:
+	// metrics count only these flows and their collectives and jobs. Without it all
+	// parts are measured.
 	Judge []int `yaml:"judge"`
 	// Warmup and Measure are the start and the length of the window in which measured
 	// flows start. Without Measure all flows are measured, and each part of traffic
@@ -155,11 +155,11 @@ type Watch struct {
 
 // Axis is an axis of the grid: values of a key, or points with names.
 type Axis struct {
-	Axis string `yaml:"axis"` // its name; the last part of the key if left out
+	Axis string `yaml:"axis"` // the name of the axis; the last part of the key if left out
 	// Key is a path in the file, or several, separated by spaces.
 	Key    string         `yaml:"key"`
-	Values []yamlfile.Raw `yaml:"values"` // of the key
-	Points []yamlfile.Raw `yaml:"points"` // overlays, with a name
+	Values []yamlfile.Raw `yaml:"values"` // the values of the key
+	Points []yamlfile.Raw `yaml:"points"` // instead of values: overlays of this file, each with a name
 }
 
 // newKeys returns the keys of a file that says nothing, with the defaults that its

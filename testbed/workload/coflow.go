@@ -21,7 +21,7 @@ type Coflow struct {
 	// Count is the number of coflows. It may be left out if coflows start at
 	// Interval and the scenario has a window: they continue until its end.
 	Count int        `yaml:"count" limits:"1.."`
-	Flows int        `yaml:"flows" limits:"1.."` // of each
+	Flows int        `yaml:"flows" limits:"1.."` // of each coflow
 	Size  vtime.Size `yaml:"size"`               // of each flow; or total, sizes or pareto
 	Total vtime.Size `yaml:"total"`              // of a coflow, shared evenly among its flows
 	// Sizes is a distribution of flow sizes: its name, or a file.

@@ -19,7 +19,7 @@ import (
 type Collective struct {
 	Kind      CollectiveKind `yaml:"kind"`      // the operation
 	Algorithm Algorithm      `yaml:"algorithm"` // how ranks exchange messages; ring if left out
-	// Size is that of nccl-tests: of the buffer of all_reduce, broadcast and
+	// Size is the size as in nccl-tests: of the buffer of all_reduce, broadcast and
 	// send_recv, of what all_gather gathers and reduce_scatter reduces, and of what a
 	// rank sends in all_to_all, to itself included. A range, as in 1MB..1GB, is run from
 	// the first size to the last, each twice the one before.
@@ -63,7 +63,7 @@ type Collective struct {
 	Slow    []int      `yaml:"slow"`   // ranks that compute SlowBy times as long
 	SlowBy  float64    `yaml:"slow_by" limits:"0..1000"`
 
-	Jobs  int        `yaml:"jobs" limits:"0..1024"` // side by side; zero means one
+	Jobs  int        `yaml:"jobs" limits:"0..1024"` // number of jobs at the same time; zero means one
 	Place Place      `yaml:"place"`                 // which hosts a job gets; packed if left out
 	Start vtime.Time `yaml:"start"`                 // of all jobs
 }
