@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -226,7 +227,11 @@ func (c *Case) Run(ctx context.Context, prog *program.Program, seed uint64, o Op
 		run.Partial = true
 		return run, cmp.Or(ctx.Err(), runErr)
 	}
-	if run.Registers, err = r.registers(ctx, prog); err != nil {
+	large := large(prog, r.c.net.Switches(), mostCells)
+	if len(large) > 0 {
+		run.Remarks = append(run.Remarks, fmt.Sprintf("the registers of all switches have more than %d cells together, so these were not recorded: %s", mostCells, strings.Join(slices.Sorted(maps.Keys(large)), ", ")))
+	}
+	if run.Registers, err = r.registers(ctx, prog, large); err != nil {
 		return run, err
 	}
 	run.Summary.Scheme = count(prog, run.Registers)
@@ -473,13 +478,49 @@ func (r *runner) watch(ctx context.Context) error {
 	return nil
 }
 
-// registers reads all registers of the manifest from all switches. Counters of
-// tables are registers of one cell.
-func (r *runner) registers(ctx context.Context, prog *program.Program) ([]result.Register, error) {
+// mostCells is how many cells of registers a run records, 64 MB.
+const mostCells = 8_000_000
+
+// large returns the registers, by name, without which the switches have at most most
+// cells: the largest ones, and none that counts.
+func large(prog *program.Program, switches []int, most int) map[string]bool {
+	cells := make(map[string]int)
+	sum := 0
+	for _, id := range switches {
+		for _, m := range prog.Of(id).Manifest.Registers {
+			n := 1
+			for _, d := range m.Index {
+				n *= d.Size
+			}
+			if sum += n; !counts(m) {
+				cells[m.Name] += n
+			}
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(cells), func(a, b string) int {
+		return cmp.Or(cmp.Compare(cells[b], cells[a]), cmp.Compare(a, b))
+	})
+	large := make(map[string]bool)
+	for _, name := range names {
+		if sum <= most {
+			break
+		}
+		large[name] = true
+		sum -= cells[name]
+	}
+	return large
+}
+
+// registers reads the registers of the manifest from all switches, without some. Counters
+// of tables are registers of one cell.
+func (r *runner) registers(ctx context.Context, prog *program.Program, without map[string]bool) ([]result.Register, error) {
 	var all []result.Register
 	for _, id := range r.c.net.Switches() {
 		sw, prog := r.c.net.Nodes[id].Name, prog.Of(id)
 		for _, m := range prog.Manifest.Registers {
+			if without[m.Name] {
+				continue
+			}
 			a, err := r.lab.Register(ctx, id, m.Name)
 			if err != nil {
 				return nil, err
@@ -516,12 +557,15 @@ func indexText(dims []schema.Dim) string {
 	return text
 }
 
+// counts tells whether a register counts packets or messages.
+func counts(m manifest.Register) bool { return m.Unit == "packets" || m.Unit == "messages" }
+
 // count returns the sums over all switches and cells of the registers that count
 // packets and messages.
 func count(prog *program.Program, registers []result.Register) map[string]uint64 {
 	sums := make(map[string]uint64)
 	for _, m := range prog.Manifest.Registers {
-		if m.Unit == "packets" || m.Unit == "messages" {
+		if counts(m) {
 			sums[m.Name] = 0
 		}
 	}
