@@ -59,7 +59,7 @@ restart, when another controller has written, and when the topology file changes
   pauseless ctl apply fabric.yaml --profile rlb-drill --keep --standby --election-id 5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "expected one topology file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one topology file, found %d arguments", len(args))
 			}
 			return nil
 		},

@@ -227,7 +227,7 @@ func dimensions(a register.Array) any {
 
 func (c *ctl) setRegister(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return usageErrorf(cmd, "expected NAME[INDEX] and VALUE, not %d arguments", len(args))
+		return usageErrorf(cmd, "expected NAME[INDEX] and VALUE, found %d arguments", len(args))
 	}
 	r, err := parseCells(args[0])
 	if err != nil {

@@ -59,7 +59,7 @@ type deployment struct {
 	grpc    int
 	thrift  int
 	links   string
-	bmv2    string // simple_switch_grpc, or its directory
+	bmv2    string // simple_switch_grpc, or its folder
 
 	file string // of the topology
 	net  *topo.Topology
@@ -90,14 +90,14 @@ func (d *deployment) networkFlags(cmd *cobra.Command) {
 	f.IntVar(&d.grpc, "grpc", 9559, "`PORT`: first TCP port for P4Runtime servers")
 	f.IntVar(&d.thrift, "thrift-port", 9090, "`PORT`: first TCP port for BMv2's Thrift servers")
 	f.StringVar(&d.links, "links", "relay", "`KIND`: relay: links with the topology's delay, slower by the scale; veth: with this machine's")
-	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: simple_switch_grpc, or its directory (default: $BMV2, or PATH)")
+	f.StringVar(&d.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: simple_switch_grpc, or its folder (default: $BMV2, or PATH)")
 	cmd.RegisterFlagCompletionFunc("switch", cobra.FixedCompletions([]string{"softswitch", "bmv2"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // read reads the topology, plans the network and compiles the program.
 func (d *deployment) read(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageErrorf(cmd, "expected one topology file, not %d arguments", len(args))
+		return usageErrorf(cmd, "expected one topology file, found %d arguments", len(args))
 	}
 	kind, err := d.switchKind(cmd)
 	if err != nil {

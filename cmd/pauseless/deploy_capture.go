@@ -36,7 +36,7 @@ and PFC.`,
   sudo pauseless deploy capture eth0 --host fabric-h1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "expected one interface, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one interface, found %d arguments", len(args))
 			}
 			s, err := netns.Open(host, args[0])
 			if err != nil {
@@ -154,7 +154,7 @@ Frames are not changed: they need addresses of the network's hosts.`,
   sudo pauseless deploy replay fabric-h1 trace.pcap --slow 5000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageErrorf(cmd, "expected a host's namespace and a pcap file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected a host's namespace and a pcap file, found %d arguments", len(args))
 			}
 			if pps > 0 && pps < 1e-6 || slow <= 0 || slow > topo.MaxScale || loops < 1 {
 				return usageErrorf(cmd, "--pps must be 0 or at least 1e-6, --slow above 0 and at most %d, --loops at least 1", int64(topo.MaxScale))

@@ -29,7 +29,7 @@ and takes faults at its control socket.`,
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "expected one file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one file, found %d arguments", len(args))
 			}
 			c, err := relay.ReadConfig(args[0])
 			if err != nil {

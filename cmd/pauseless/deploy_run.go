@@ -42,7 +42,7 @@ to count PFC frames, warnings, and lost packets.`,
   sudo pauseless deploy run incast.yaml --switch softswitch --out results`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageErrorf(cmd, "expected one scenario file, not %d arguments", len(args))
+				return usageErrorf(cmd, "expected one scenario file, found %d arguments", len(args))
 			}
 			if show {
 				_, err := cmd.OutOrStdout().Write(liveScenario)

@@ -112,7 +112,7 @@ func (f *expFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.scale, "scale", scenario.Small, "`SCALE`: small, or paper for the sizes of the paper")
 	fl.StringVar(&f.store, "store", defaultStore, "`FOLDER`: where runs are stored")
-	fl.StringVar(&f.on, "on", "", "`KIND`: run on real switches instead of in virtual time: netns or mininet")
+	fl.StringVar(&f.on, "on", "", "`KIND`: runs on real switches instead of those in virtual time: netns or mininet")
 	fl.StringVar(&f.kind, "switch", string(local.BMv2), "`KIND`: with --on: bmv2 or softswitch")
 	cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions(onReal, cobra.ShellCompDirectiveNoFileComp))
 	fl.IntVar(&f.seeds, "seeds", 0, "number of runs of each arm and point: seeds 1 to this number (default: the seeds of the file)")
@@ -129,6 +129,9 @@ func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, c
 func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error) {
 	if len(args) == 0 {
 		return nil, usageErrorf(cmd, "expected names of experiments, files, or all; `pauseless exp list` shows the names")
+	}
+	if cmd.Flags().Changed("seeds") && f.seeds < 1 {
+		return nil, usageErrorf(cmd, "--seeds is %d, expected at least 1", f.seeds)
 	}
 	if f.scale != scenario.Small && f.scale != scenario.Paper {
 		return nil, usageErrorf(cmd, "--scale is %q, expected %s or %s", f.scale, scenario.Small, scenario.Paper)

@@ -31,7 +31,7 @@ type expReal struct {
 
 func (r *expReal) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&r.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: with --on: simple_switch_grpc, or its directory (default: $BMV2, or PATH)")
+	fl.StringVar(&r.bmv2, "bmv2", os.Getenv("BMV2"), "`FILE`: with --on: simple_switch_grpc, or its folder (default: $BMV2, or PATH)")
 	fl.StringVar(&r.prefix, "prefix", "", "`TEXT`: with --on netns: begins the names of the switches' interfaces")
 	fl.IntVar(&r.tries, "tries", 3, "with --on: how often to repeat a run that this machine disturbs")
 }

@@ -24,12 +24,12 @@ func newGenCmd() *cobra.Command {
 	var profile, target, out string
 	var list, show bool
 	cmd := &cobra.Command{
-		Use:   "gen --profile NAME|FILE [--target v1model] [-o DIR]",
+		Use:   "gen --profile NAME|FILE [--target v1model] [-o FOLDER]",
 		Short: "Write the P4_16 program of a profile, its default entries and its manifest",
 		Long: `Write the P4_16 program of a profile.
 
 A profile names a base load balancer, the schemes on top of it, and the sizes and
-units of the target. Three files are written to DIR: NAME.p4, NAME.entries (the
+units of the target. Three files are written to FOLDER: NAME.p4, NAME.entries (the
 default entries of the tables that hold parameters) and NAME.manifest.json (the
 meaning of tables, registers and parameters).`,
 		Example: `  pauseless gen --list
@@ -56,7 +56,7 @@ meaning of tables, registers and parameters).`,
 	f := cmd.Flags()
 	f.StringVar(&profile, "profile", "", "`NAME`: built-in profile, or a file ending in .yaml")
 	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", ")+"; or bmv2: v1model with the units of BMv2 and PFC by the program")
-	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write (default: the working directory); with --list: table or json")
+	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write (default: the working folder); with --list: table or json")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(append([]string{bmv2Target}, gen.Targets...), cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&list, "list", false, "list the built-in profiles")
@@ -69,12 +69,12 @@ meaning of tables, registers and parameters).`,
 func newGenNewCmd() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:   "new NAME [-o DIR]",
+		Use:   "new NAME [-o FOLDER]",
 		Short: "Write the folder of a new scheme: a working example, with comments",
-		Long: `Write the folder of a new scheme, DIR/NAME: a working example with comments. In it,
+		Long: `Write the folder of a new scheme, FOLDER/NAME: a working example with comments. In it,
 each flowlet draws two paths at random and takes the one with the shorter queue.
-Every command finds the schemes below DIR with --schemes DIR, or with
-PAUSELESS_SCHEMES=DIR in the environment. docs/own-scheme.md is the tutorial.`,
+Every command finds the schemes below FOLDER with --schemes FOLDER, or with
+PAUSELESS_SCHEMES=FOLDER in the environment. docs/own-scheme.md is the tutorial.`,
 		Example: `  pauseless gen new nearest -o schemes
   pauseless --schemes schemes gen --profile nearest -o out`,
 		Args:        oneArg("the name of a scheme"),
@@ -101,7 +101,7 @@ PAUSELESS_SCHEMES=DIR in the environment. docs/own-scheme.md is the tutorial.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "`FOLDER`: directory of schemes, where the scheme's folder is created")
+	cmd.Flags().StringVarP(&out, "output", "o", ".", "`FOLDER`: folder of schemes, in which the scheme's folder is created")
 	return cmd
 }
 

@@ -62,7 +62,7 @@ never changes the network, and listens on the loopback interface by default.`,
   pauseless live run.rec --html run.html    # one self-contained HTML file`,
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:9880", "`ADDRESS`: of the page")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:9880", "`ADDRESS`: address of the page")
 	fl.StringVar(&f.tlsCert, "tls-cert", "", "`FILE`: certificate of the page's server, PEM")
 	fl.StringVar(&f.tlsKey, "tls-key", "", "`FILE`: private key of the certificate, PEM")
 	fl.StringVar(&f.tlsCA, "tls-ca", "", "`FILE`: CA certificates, PEM; browsers need a certificate signed by one")

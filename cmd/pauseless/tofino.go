@@ -86,10 +86,10 @@ func newTofinoBuildCmd() *cobra.Command {
 	var prefix, out, topology string
 	var rtt time.Duration
 	cmd := &cobra.Command{
-		Use:   "build -o DIR [--compiler PREFIX] [--topology FILE [--rtt TIME]] [PROFILE...]",
+		Use:   "build -o FOLDER [--compiler PREFIX] [--topology FILE [--rtt TIME]] [PROFILE...]",
 		Short: "Compile programs with p4c-barefoot and bfas",
 		Long: `Compile programs with p4c-barefoot and bfas, each into a folder of its own below
-DIR: bfrt.json, p4info.txtpb, and in pipe tofino.bin, context.json and
+FOLDER: bfrt.json, p4info.txtpb, and in pipe tofino.bin, context.json and
 logs/resources.json. Without names, all built-in profiles that have a program
 for Tofino are compiled.
 
@@ -107,7 +107,7 @@ folder; without it, the two programs are looked for on PATH.`,
   pauseless tofino build -o out --topology fabric.yaml --rtt 11us pbfs`,
 		RunE: func(cmd *cobra.Command, profiles []string) error {
 			if out == "" {
-				return usageErrorf(cmd, "give the directory to write to, -o DIR")
+				return usageErrorf(cmd, "name the folder to write to, -o FOLDER")
 			}
 			if rtt != 0 && topology == "" {
 				return usageErrorf(cmd, "--rtt belongs to a network: name it with --topology FILE")
@@ -208,10 +208,10 @@ func tofinoProfiles(names []string) ([]*gen.Profile, error) {
 func newTofinoReportCmd() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "report DIR [-o table|json]",
+		Use:   "report FOLDER [-o table|json]",
 		Short: "Report the resources that compiled programs use",
 		Long: `Report the resources that compiled programs use, from every resources.json
-below DIR and the context.json beside it: stages, match crossbar, hash bits,
+below FOLDER and the context.json beside it: stages, match crossbar, hash bits,
 gateways, SRAM, map RAM, TCAM, action instructions (VLIW), stateful ALUs and
 their instructions, and logical tables, as numbers and as shares of all stages.
 It also shows what each program adds to the one that it builds on, and the figures
@@ -222,7 +222,7 @@ docs/results, has such a report as tofino.json.`,
   pauseless tofino report docs/results`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf(cmd, "expected one directory, not %d", len(args))
+				return usageErrorf(cmd, "expected one folder, found %d", len(args))
 			}
 			return nil
 		},
@@ -251,7 +251,7 @@ func newTofinoPackCmd() *cobra.Command {
 	var out string
 	var pipes []uint
 	cmd := &cobra.Command{
-		Use:   "pack DIR -o FILE [--pipes 0,1]",
+		Use:   "pack FOLDER -o FILE [--pipes 0,1]",
 		Short: "Pack a compiled program for Stratum, to push it over P4Runtime",
 		Long: `Pack a compiled program, in the folder that "pauseless tofino build" wrote, into
 the form in which Stratum takes it as P4Runtime's device configuration: a
@@ -260,7 +260,7 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
   pauseless ctl --addr switch:9559 pipeline set --p4info out/rlb-drill/p4info.txtpb --config rlb-drill.pb`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || out == "" {
-				return usageErrorf(cmd, "expected a directory and -o FILE")
+				return usageErrorf(cmd, "expected a folder and -o FILE")
 			}
 			return nil
 		},

@@ -42,10 +42,10 @@ type tofinoApply struct {
 func newTofinoApplyCmd() *cobra.Command {
 	a := new(tofinoApply)
 	cmd := &cobra.Command{
-		Use:   "apply TOPOLOGY DIR --addr NAME=HOST:PORT",
+		Use:   "apply TOPOLOGY FOLDER --addr NAME=HOST:PORT",
 		Short: "Configure Tofino switches for a topology, over BF Runtime",
 		Long: `Configure Tofino switches for a topology, over BF Runtime: load the program in
-DIR, which "pauseless tofino build" wrote, unless it runs already; set up the
+FOLDER, which "pauseless tofino build" wrote, unless it runs already; set up the
 ports with the rates of their links and with PFC for the lossless class; and write
 table entries, multicast groups and mirror sessions, as "ctl apply" does over
 P4Runtime. It reads the state of the switch and writes the difference: running it

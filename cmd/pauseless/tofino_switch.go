@@ -84,6 +84,9 @@ func (t *tofinoSwitches) with(cmd *cobra.Command, do func(ctx context.Context, p
 			s.name = target.Addr
 		}
 		if s.client, err = bfrt.Dial(ctx, target.Addr, bfrt.Options{DeviceID: t.device, ClientID: t.client}); err != nil {
+			if target.Name == "" { // the error has the address
+				return err
+			}
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		t.open = append(t.open, s)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -167,10 +168,17 @@ func likeFlag(cmd *cobra.Command, err error) string {
 }
 
 // missingFile names what a command expects in the place of a file that does not
-// exist: of a flag its usage, of an argument the command's.
+// exist, or is a folder: of a flag its usage, of an argument the command's.
 func missingFile(cmd *cobra.Command, err error) error {
 	var missing *fs.PathError
-	if !errors.As(err, &missing) || !errors.Is(missing, fs.ErrNotExist) || missing.Op != "open" || err.Error() != missing.Error() {
+	if !errors.As(err, &missing) || err.Error() != missing.Error() {
+		return err
+	}
+	what := "there is no file " + missing.Path
+	switch {
+	case errors.Is(missing, syscall.EISDIR):
+		what = missing.Path + " is a folder"
+	case !errors.Is(missing, fs.ErrNotExist) || missing.Op != "open" && missing.Op != "lstat":
 		return err
 	}
 	kind := ""
@@ -185,7 +193,7 @@ func missingFile(cmd *cobra.Command, err error) error {
 	if kind == "" {
 		return err
 	}
-	return fmt.Errorf("there is no file %s%s", missing.Path, kind)
+	return errors.New(what + kind)
 }
 
 // strict makes cobra's own commands help and completion return an error for a

@@ -61,6 +61,9 @@ func Dial(ctx context.Context, address string, o Options) (*Client, error) {
 		if ctx.Err() != nil { // the stream's error would only report the cancellation
 			err = fmt.Errorf("no answer: %w", ctx.Err())
 		}
+		if status.Code(err) == codes.Unavailable {
+			return nil, fmt.Errorf("%w; is a BF Runtime server running there?", unreached(address, err))
+		}
 		return nil, fmt.Errorf("BF Runtime at %s: %w", address, err)
 	}
 	return c, nil

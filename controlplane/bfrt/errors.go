@@ -5,8 +5,10 @@ package bfrt
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pauseless/pauseless/controlplane/bfrt/bfrtpb"
+	"github.com/pauseless/pauseless/internal/diag"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -19,6 +21,15 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("table %s: %s (%v)", e.Table, e.Message, e.Code) }
+
+// unreached says that a server cannot be reached, and why, with its address once.
+func unreached(address string, err error) error {
+	why := status.Convert(err).Message()
+	if _, dial, ok := strings.Cut(why, "Error while dialing: "); ok {
+		why = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(dial, `"`), "dial tcp "+address+": "), "connect: ")
+	}
+	return fmt.Errorf("cannot reach %s: %s", address, diag.PrintableLines(why))
+}
 
 // Missing reports whether an error says only that an entry does not exist.
 func Missing(err error) bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -40,7 +41,7 @@ func (s Spraying) check() error {
 	for _, k := range sprayings {
 		names = append(names, string(k))
 	}
-	return fmt.Errorf("spraying is %q, must be one of %s", s, strings.Join(names, ", "))
+	return fmt.Errorf("spraying is %q%s, must be one of %s", s, diag.DidYouMean(string(s), names), strings.Join(names, ", "))
 }
 
 // verdict is what the answer to a packet says about its path.

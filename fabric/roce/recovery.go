@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
@@ -55,7 +56,7 @@ func (r Recovery) check() error {
 		}
 		names = append(names, string(k))
 	}
-	return fmt.Errorf("recovery is %q, must be one of %s", r, strings.Join(names, ", "))
+	return fmt.Errorf("recovery is %q%s, must be one of %s", r, diag.DidYouMean(string(r), names), strings.Join(names, ", "))
 }
 
 // keeps reports whether the receiver keeps out-of-order packets. Its
