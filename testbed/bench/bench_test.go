@@ -511,7 +511,7 @@ func withProgram(net *topo.Topology, hosts roce.Config, mark hpcc.Mark, j job) (
 // report returns the ratios as a table.
 func report(took map[job][]usage, rounds int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d interleaved rounds on %s, %s/%s, Go %s, in each of which the shortest of %d runs counts; 95 %% intervals of the mean ratio.\nRatios are those of CPU time per packet-hop, unless they say otherwise.\n\n", rounds, machine(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"), passes)
+	fmt.Fprintf(&b, "%d interleaved rounds on %s, %s/%s, Go %s, in each of which the shortest of %d runs counts; 95 %% intervals of the mean ratio.\nRatios are of CPU time per packet-hop, unless stated otherwise.\n\n", rounds, machine(), runtime.GOOS, runtime.GOARCH, strings.TrimPrefix(runtime.Version(), "go"), passes)
 	b.WriteString("| ratio | measured |\n|---|---:|\n")
 	for _, r := range ratios {
 		a, c := took[r.a], took[r.b]

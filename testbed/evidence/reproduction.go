@@ -245,7 +245,7 @@ Figures that one experiment repeats have the same numbers.
 	if full < run {
 		scaled = strconv.Itoa(full)
 	}
-	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them run at the papers' scale, too.\nThe others are on the pages that their lines link.\n", len(lines), run, scaled)
+	fmt.Fprintf(&b, "\nOf %d figures and tables, %d are experiments, %s of them also at the papers' scale.\nThe others are on the linked pages.\n", len(lines), run, scaled)
 	if len(d.lacking) > 0 {
 		fmt.Fprintf(&b, "\n%d outcomes have claims that further runs may decide: `pauseless exp run NAME --earlier docs/results` adds them, as many as the file allows.\n", len(d.lacking))
 	}
