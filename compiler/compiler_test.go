@@ -138,3 +138,27 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 		}
 	}
 }
+
+// A chain of else if is no deeper than one of its branches.
+func TestLongChainOfBranches(t *testing.T) {
+	const branches = 2500
+	chain := strings.Repeat("if (h.h.a == 7) { h.h.a = 1; } else ", branches-1) + "if (h.h.a == 8) { h.h.a = 2; }"
+	out, list := Compile(Options{File: "t.p4", Source: []byte(`#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; }
+struct hs { h_t h; }
+struct m_t { }
+parser P(packet_in p, out hs h, inout m_t m, inout standard_metadata_t s) { state start { p.extract(h.h); transition accept; } }
+control N(inout hs h, inout m_t m) { apply { } }
+control I(inout hs h, inout m_t m, inout standard_metadata_t s) { apply { s.egress_spec = 1; ` + chain + ` } }
+control E(inout hs h, inout m_t m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in hs h) { apply { p.emit(h.h); } }
+V1Switch(P(), N(), I(), E(), N(), D()) main;
+`)})
+	if err := list.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(out.Program.Pipelines[0].Conditionals); n != branches {
+		t.Errorf("%d conditionals", n)
+	}
+}

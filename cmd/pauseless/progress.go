@@ -83,11 +83,14 @@ func (b *progressBar) text() string {
 	if d, ok := b.left(); ok {
 		left = d.Round(time.Second).String()
 	}
-	what := fmt.Sprintf("%d of %d flows", p.FlowsDone, p.Flows)
+	what := ""
+	if p.Flows > 0 {
+		what = fmt.Sprintf("%d of %d flows, ", p.FlowsDone, p.Flows)
+	}
 	if p.Ends > 0 {
 		what = fmt.Sprintf("%d of %d collectives, %s", p.EndsDone*p.Ops/p.Ends, p.Ops, what)
 	}
-	return fmt.Sprintf("%s [%s%s] %s, virtual time %.2f ms, %s hops/s, %s left", b.label,
+	return fmt.Sprintf("%s [%s%s] %svirtual time %.2f ms, %s hops/s, %s left", b.label,
 		strings.Repeat("#", n), strings.Repeat("-", barWidth-n), what, p.Now.Seconds()*1000, count(b.rate()), left)
 }
 
@@ -111,8 +114,12 @@ func (b *progressBar) end() {
 	if b.terminal && b.drawn {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
-	fmt.Fprintf(b.w, "%s: %d of %d flows in %.2f ms of virtual time, %.1f s, %s packet-hops, %s/s\n", b.label,
-		b.last.FlowsDone, b.last.Flows, b.last.Now.Seconds()*1000, time.Since(b.begun).Seconds(), count(float64(b.last.Hops)), count(b.rate()))
+	flows := ""
+	if b.last.Flows > 0 {
+		flows = fmt.Sprintf("%d of %d flows in ", b.last.FlowsDone, b.last.Flows)
+	}
+	fmt.Fprintf(b.w, "%s: %s%.2f ms of virtual time, %.1f s, %s packet-hops, %s/s\n", b.label,
+		flows, b.last.Now.Seconds()*1000, time.Since(b.begun).Seconds(), count(float64(b.last.Hops)), count(b.rate()))
 }
 
 // count prints a large number with three digits: "1.23M".

@@ -25,6 +25,8 @@ const (
 const (
 	MaxNesting = 1000 // of blocks, parentheses and types
 	maxHeight  = 2000 // of an expression's tree
+
+	maxBranches = 10_000 // of else if in a row
 )
 
 // Parse parses the tokens, the last of which is EOF.
@@ -62,6 +64,7 @@ type parser struct {
 	tok    *Token // tokens[at]
 	rep    *source.Reporter
 	exprs  int32
+	chain  int // branches of else if around the token
 	depth  int
 	failed bool
 	over   bool // parsing has ended: no more errors are reported

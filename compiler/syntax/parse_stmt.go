@@ -57,7 +57,7 @@ func (p *parser) statement() Stmt {
 		p.want(RParen, "after the condition")
 		s.Then = p.scoped()
 		if p.got(Else) {
-			s.Else = p.scoped()
+			s.Else = p.elseBranch()
 		}
 		s.setSpan(start, p.prevEnd())
 		return s
@@ -98,6 +98,22 @@ func (p *parser) statement() Stmt {
 	s := p.simple()
 	p.want(Semicolon, "after the statement")
 	return s
+}
+
+// elseBranch parses what follows else. A chain of else if nests in the syntax tree only: it
+// has a limit of its own.
+func (p *parser) elseBranch() Stmt {
+	if p.tok.Kind != If {
+		return p.scoped()
+	}
+	if p.chain++; p.chain > maxBranches {
+		p.chain--
+		p.failAt(p.tok.Pos, CodeNesting, "the program has more than %d branches of else if in a row: a table or a switch is faster", maxBranches)
+	}
+	defer func() { p.chain-- }()
+	p.leave()
+	defer func() { p.depth++ }()
+	return p.scoped()
 }
 
 // scoped parses a statement in a scope of its own.

@@ -207,14 +207,14 @@ func (c *sender) send(now vtime.Time, at uint64) uint64 {
 	return takes
 }
 
-// receive handles a segment of the other end, and returns an acknowledgement or nil.
-func (c *sender) receive(now vtime.Time, g *segment) []byte {
+// receive handles a segment of the other end.
+func (c *sender) receive(now vtime.Time, g *segment) {
 	if g.flags&tcpACK == 0 {
-		return nil
+		return
 	}
 	acked := c.una + uint64(g.ack-(tcpISS+uint32(c.una)))
 	if acked > c.most {
-		return nil // old, or of nothing that was sent
+		return // old, or of nothing that was sent
 	}
 	c.window = int(g.window)
 	if g.flags&tcpSYN != 0 {
@@ -228,9 +228,8 @@ func (c *sender) receive(now vtime.Time, g *segment) []byte {
 	}
 	if g.flags&tcpFIN != 0 {
 		c.peer = g.seq + uint32(g.length) + 1
-		return reply(c.e, g, tcpISS+uint32(c.total)+2, c.peer, tcpACK)
+		c.e.transmit(now, c.s, reply(c.e, g, tcpISS+uint32(c.total)+2, c.peer, tcpACK))
 	}
-	return nil
 }
 
 func (c *sender) ack(now vtime.Time, acked uint64) {
@@ -371,7 +370,8 @@ func (e *end) tcp(now vtime.Time, d []byte) []byte {
 	}
 	for _, s := range e.series {
 		if c := s.conn; c != nil && g.sport == s.spec.TCP.Destination && g.dport == s.spec.TCP.Source {
-			return c.receive(now, &g)
+			c.receive(now, &g)
+			return nil
 		}
 	}
 	if !e.run.listens[g.dport] || g.flags&tcpRST != 0 {

@@ -78,8 +78,8 @@ func measurePackets(list []PacketSeries, v map[string]float64) {
 }
 
 // packetTable prints the series of single packets of each run, and what was expected of
-// them and is not true.
-func packetTable(w io.Writer, runs []*Run) error {
+// them and is not true; after an empty line if something is before it.
+func packetTable(w io.Writer, runs []*Run, after bool) error {
 	if !slices.ContainsFunc(runs, func(r *Run) bool { return len(r.Packets) > 0 || len(r.Unmet) > 0 }) {
 		return nil
 	}
@@ -102,7 +102,9 @@ func packetTable(w io.Writer, runs []*Run) error {
 				fmt.Sprint(s.OutOfOrder), fmt.Sprint(s.Marked), delay})
 		}
 	}
-	fmt.Fprintln(w)
+	if after {
+		fmt.Fprintln(w)
+	}
 	if err := align(w, lines); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package result
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -11,10 +12,12 @@ import (
 	"strings"
 )
 
-// row is a line of the table: its title, and a function of its cells.
+// row is a line of the table: its title, and a function of its cells. Runs without flows
+// have the rows of all packets, if there is anything in them.
 type row struct {
 	title string
 	cell  func(s *Summary) string
+	all   func(s *Summary) bool // nil: of flows
 }
 
 // Rows that are not the same for all runs.
@@ -25,21 +28,21 @@ const rowFinished, rowCNPs = "flows finished", "CNPs"
 func (r *Run) measuresSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.Summary.Flows }
 
 var rows = []row{
-	{rowFinished, func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }},
-	{"average FCT", finished("%.1f us", func(s *Summary) float64 { return s.AvgFCTUS })},
-	{"p99 FCT", finished("%.1f us", func(s *Summary) float64 { return s.P99FCTUS })},
-	{"average slowdown", finished("%.2f", func(s *Summary) float64 { return s.AvgSlowdown })},
-	{"p99 slowdown", finished("%.2f", func(s *Summary) float64 { return s.P99Slowdown })},
-	{"PAUSE frames", func(s *Summary) string { return fmt.Sprint(s.PauseFrames) }},
-	{"paused time, all ports", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.PausedUS) }},
-	{"stalled flows", func(s *Summary) string { return fmt.Sprint(s.Stalled) }},
+	{rowFinished, func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }, nil},
+	{"average FCT", finished("%.1f us", func(s *Summary) float64 { return s.AvgFCTUS }), nil},
+	{"p99 FCT", finished("%.1f us", func(s *Summary) float64 { return s.P99FCTUS }), nil},
+	{"average slowdown", finished("%.2f", func(s *Summary) float64 { return s.AvgSlowdown }), nil},
+	{"p99 slowdown", finished("%.2f", func(s *Summary) float64 { return s.P99Slowdown }), nil},
+	{"PAUSE frames", func(s *Summary) string { return fmt.Sprint(s.PauseFrames) }, func(s *Summary) bool { return s.PauseFrames > 0 }},
+	{"paused time, all ports", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.PausedUS) }, func(s *Summary) bool { return s.PausedUS > 0 }},
+	{"stalled flows", func(s *Summary) string { return fmt.Sprint(s.Stalled) }, nil},
 	{"out-of-order packets", func(s *Summary) string {
 		return fmt.Sprintf("%d (%.3f%%)", s.OutOfOrder, 100*float64(s.OutOfOrder)/float64(max(s.Sent, 1)))
-	}},
-	{"out-of-order degree p99", func(s *Summary) string { return fmt.Sprintf("%d packets", s.DegreeP99) }},
-	{"retransmissions", func(s *Summary) string { return fmt.Sprint(s.Resent) }},
-	{rowCNPs, func(s *Summary) string { return fmt.Sprint(s.CNPs) }},
-	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }},
+	}, nil},
+	{"out-of-order degree p99", func(s *Summary) string { return fmt.Sprintf("%d packets", s.DegreeP99) }, nil},
+	{"retransmissions", func(s *Summary) string { return fmt.Sprint(s.Resent) }, nil},
+	{rowCNPs, func(s *Summary) string { return fmt.Sprint(s.CNPs) }, nil},
+	{"lossless packets dropped", func(s *Summary) string { return fmt.Sprint(s.Dropped) }, func(s *Summary) bool { return s.Dropped > 0 }},
 }
 
 // finished returns the cells of a number of finished flows: "-" if there are none.
@@ -56,10 +59,14 @@ func finished(format string, of func(*Summary) float64) func(*Summary) string {
 // the profiles' programs, and remarks. If there are several seeds it prints means
 // with their 95 % intervals.
 func Table(w io.Writer, runs []*Run) error {
-	if err := summaryTable(w, runs); err != nil {
+	var summary bytes.Buffer
+	if err := summaryTable(&summary, runs); err != nil {
 		return err
 	}
-	if err := packetTable(w, runs); err != nil {
+	if _, err := w.Write(summary.Bytes()); err != nil {
+		return err
+	}
+	if err := packetTable(w, runs, summary.Len() > 0); err != nil {
 		return err
 	}
 	return ncclTable(w, runs)
@@ -92,8 +99,11 @@ func summaryTable(w io.Writer, runs []*Run) error {
 		}
 		return name
 	})
+	alone := !slices.ContainsFunc(runs, func(r *Run) bool { return r.Summary.Flows > 0 || r.measuresSome() || len(r.Packets) == 0 })
 	for _, row := range rows {
 		switch {
+		case alone && (row.all == nil || !slices.ContainsFunc(runs, func(r *Run) bool { return row.all(&r.Summary) })):
+			continue
 		case row.title == rowFinished && slices.ContainsFunc(runs, (*Run).measuresSome):
 			row.title = "measured " + row.title
 		case row.title == rowCNPs && !slices.ContainsFunc(runs, func(r *Run) bool { return r.Summary.CNPs > 0 }):
@@ -109,8 +119,10 @@ func summaryTable(w io.Writer, runs []*Run) error {
 			return "-"
 		})
 	}
-	if err := align(w, lines); err != nil {
-		return err
+	if !alone || len(lines) > 1 {
+		if err := align(w, lines); err != nil {
+			return err
+		}
 	}
 	for _, r := range runs {
 		for _, remark := range r.Remarks {

@@ -78,6 +78,9 @@ expect:
 			t.Errorf("%s: flags %s, want %s", name, seen, flags)
 		}
 	}
+	if p := run.Packets[0]; p.Sent != len(h3) || p.Lost != 0 {
+		t.Errorf("%d sent, %d lost, %d arrived: each segment of h1, also its last ACK, is of the series", p.Sent, p.Lost, len(h3))
+	}
 	check("h3", h3, "SF")
 	check("h1", h1, "SF")
 	// 1 MB in 685 segments at 100 Mb/s takes 83 ms, and the slow start some round trips.
