@@ -37,7 +37,7 @@ type node struct {
 	mailed []int32    // scratch: the ports of a mailbag
 	out    []*pipe    // by port, from 0
 	heads  []arrival  // heap of the first frames of the ports
-	sent   vtime.Time // first arrival of a frame that the node sent in this window
+	sent   vtime.Time // first arrival of a frame that the node sent in this window, or since runUntil
 	next   vtime.Time // first event of the node after this window, apart from sent
 	pool   packet.Pool
 	empty  parcels
@@ -337,7 +337,7 @@ func (e *engine) runUntil(ctx context.Context, until vtime.Time, tick func(now v
 	}
 	defer e.unlock()
 	for _, n := range e.nodes {
-		next = min(next, n.firstEvent())
+		next = min(next, n.firstEvent(), n.sent)
 	}
 	for _, s := range e.crew.sides {
 		next = min(next, s.next()) // of frames not yet collected
@@ -388,7 +388,7 @@ func (e *engine) unlock() {
 // settle sets all clocks to the engine's time.
 func (e *engine) settle() {
 	for _, n := range e.nodes {
-		n.now = e.now
+		n.now, n.sent = e.now, vtime.Never // what is sent from here on is of no window
 	}
 }
 

@@ -198,7 +198,7 @@ func (f *Fabric) wire() error {
 			continue
 		}
 		e.nodes[i] = &node{
-			id: i, eng: e, in: make([]*pipe, ports), out: make([]*pipe, ports),
+			id: i, eng: e, sent: vtime.Never, in: make([]*pipe, ports), out: make([]*pipe, ports),
 			mail: [2]mailbag{newMailbag(ports), newMailbag(ports)},
 		}
 	}

@@ -24,7 +24,9 @@ type Config struct {
 	// DeviceID is the switch's P4Runtime device_id.
 	DeviceID uint64
 	Ports    []Port
-	// CPUPort is the port for packets to the controller: 510 if zero.
+	// CPUPort is the port for packets to the controller: 510 if zero. If it is one of
+	// Ports, packets to the controller also leave by its link, and those of its link
+	// arrive as those of the controller.
 	CPUPort int
 	// DropPort is the egress_spec that drops: 511 if zero.
 	DropPort int
@@ -254,6 +256,7 @@ const CellBytes = manifest.CellBytes
 
 // check validates the configuration and fills in defaults.
 func (c *Config) check() error {
+	shared := c.CPUPort != 0
 	if c.CPUPort == 0 {
 		c.CPUPort = DefaultCPUPort
 	}
@@ -268,6 +271,9 @@ func (c *Config) check() error {
 	}
 	seen := map[int]bool{}
 	for i, p := range append(slices.Clip(c.Ports), Port{Number: c.CPUPort}) {
+		if shared && i == len(c.Ports) && seen[p.Number] {
+			continue // a port with a link is the CPU port, too
+		}
 		switch {
 		case p.Number < 0 || p.Number > maxPort:
 			return fmt.Errorf("switch %s: port %d: port numbers are 0 to %d", c.Name, p.Number, maxPort)
@@ -275,7 +281,7 @@ func (c *Config) check() error {
 			return fmt.Errorf("switch %s: port %d is given twice", c.Name, p.Number)
 		case p.Number == c.DropPort:
 			return fmt.Errorf("switch %s: port %d is the drop port", c.Name, p.Number)
-		case p.Number == c.CPUPort && i < len(c.Ports):
+		case p.Number == c.CPUPort && i < len(c.Ports) && !shared:
 			return fmt.Errorf("switch %s: port %d is the CPU port", c.Name, p.Number)
 		case slices.Min(p.Weights[:]) < 0 || slices.Max(p.Weights[:]) > maxWeight:
 			return fmt.Errorf("switch %s: port %d: weights %v: must be 0 to %d", c.Name, p.Number, p.Weights, maxWeight)

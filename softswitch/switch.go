@@ -57,6 +57,7 @@ type Switch struct {
 	index   []int  // index of a port in the traffic manager by number, −1: no port
 	numbers []int  // number of a port by index
 	cpu     int    // index of the controller's port
+	cpuLink bool   // that port has a link
 	nowhere int    // index of a port in place of all missing ones
 	links   []bool // up, by index
 	inside  []bool // ports without a link, by index
@@ -134,8 +135,12 @@ func New(cfg Config) (*Switch, error) {
 	for _, p := range cfg.Ports {
 		add(p)
 	}
-	s.cpu = len(ports)
-	add(Port{Number: cfg.CPUPort, Internal: true})
+	if s.cpu = s.place(cfg.CPUPort); s.cpu < 0 {
+		s.cpu = len(ports)
+		add(Port{Number: cfg.CPUPort, Internal: true})
+	} else {
+		s.cpuLink, ports[s.cpu].NoPFC = true, true
+	}
 	s.inside[s.cpu] = false // the controller receives its packets
 	s.nowhere = len(ports)
 	s.links, s.inside, s.instant = append(s.links, true), append(s.inside, true), append(s.instant, true)
@@ -500,6 +505,10 @@ func (h *handler) Transmit(port int, f *packet.Frame, end vtime.Time) {
 	h.stats.Sent++
 	if h.control.PacketIn != nil {
 		h.control.PacketIn(f)
+	}
+	if h.cpuLink {
+		h.net.Send(h.numbers[port], f, end)
+		return
 	}
 	h.net.Frames().Put(f)
 }

@@ -247,7 +247,7 @@ func (a *v1model) traceSent(p *tm.Packet) {
 	}
 	s.step("sent by port %d: %d bytes: %s", p.Port, p.Frame.Len(), shown(p.Frame.Data))
 	was, known := s.tracer.before[p.Frame]
-	if was.checksum && !was.lost && !checksumOK(p.Frame.Data) {
+	if was.checksum && !was.lost && ipv4Of(p.Frame.Data) != nil && !checksumOK(p.Frame.Data) {
 		s.step("note: the IPv4 checksum was right on arrival and is wrong now: the program changes the header without update_checksum")
 	}
 	if ip := ipv4Of(p.Frame.Data); ip != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/scenario"
 )
 
 // learning are exercises of nsg-ethz/p4-learning whose controllers use p4-utils: the folder,
@@ -92,4 +93,40 @@ func withControllers(t *testing.T, kind local.Kind, simpleSwitch string) {
 			}
 		})
 	}
+}
+
+// The example copy_to_cpu of p4-learning: with its own files, packets with TOS 1 are copied to
+// the port to the CPU, with a header and a counter.
+func TestCopyToCPU(t *testing.T) {
+	for _, root := range filepath.SplitList(os.Getenv("PUBLIC_P4")) {
+		dir := filepath.Join(root, "examples", "copy_to_cpu")
+		if _, err := os.Stat(filepath.Join(dir, "p4app.json")); err != nil {
+			continue
+		}
+		s, err := scenario.ParseIn("cpu.yaml", []byte(`
+name: cpu
+topology: p4app.json
+program: {}
+packets:
+- {name: plain, from: h1, to: h2, udp: {destination: 9}}
+- {name: marked, from: h1, to: h2, count: 2, every: 10us, udp: {destination: 9}, ipv4: {tos: 1}}
+expect:
+- {packets: plain, at: h2}
+- {packets: plain, at: s1-cpu, count: 0}
+- {packets: marked, at: h2}
+- {packets: marked, at: s1-cpu, bytes: "0001 00c8 0000000000000000000*"}
+`), dir, scenario.Paper, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := s.Run(t.Context(), scenario.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs[0].Unmet) > 0 {
+			t.Error(runs[0].Unmet)
+		}
+		return
+	}
+	need.No(t, errors.New("PUBLIC_P4 does not list a checkout of nsg-ethz/p4-learning"))
 }

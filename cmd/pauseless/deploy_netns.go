@@ -262,18 +262,26 @@ func (d *deployment) dryRun(cmd *cobra.Command) error {
 	plan := d.lab.Plan
 	at := make(map[topo.End]string) // interfaces
 	for _, h := range plan.Hosts {
-		at[topo.End{Node: h.Node, Port: 1}] = netns.Namespace(d.name, h.Name) + ":" + local.HostInterface
+		for _, a := range h.Adapters() {
+			at[topo.End{Node: a.Node, Port: 1}] = netns.Namespace(d.name, h.Name) + ":" + a.Interface
+		}
 	}
 	for _, s := range plan.Switches {
 		for _, port := range s.Ports {
 			at[topo.End{Node: s.Node, Port: port.Number}] = port.Interface
+			if port.CPU != "" {
+				at[topo.End{Node: plan.Topology.Nodes[s.Node].Ports[port.Number-1].Peer, Port: 1}] = port.CPU
+			}
 		}
 	}
 	p := newPrinter(out, false)
 	links := p.table("", inTable("link"), inTable("rate"), inTable("delay"), inTable("made of"))
 	for i, l := range plan.Scaled.Links {
 		delay, made := l.Delay.String(), "a veth pair"
-		if len(plan.Cables) > 0 {
+		if at[l.A] == "" || at[l.B] == "" {
+			continue // a port that nothing uses
+		}
+		if i < len(plan.Cables) {
 			made = fmt.Sprintf("two veth pairs with a relay between %s and %s", plan.Cables[i].Interfaces[0], plan.Cables[i].Interfaces[1])
 		} else {
 			delay = "this machine's"
@@ -304,7 +312,23 @@ func (d *deployment) tables(cmd *cobra.Command) {
 	p := newPrinter(out, false)
 	hosts := p.table("", inTable("host"), inTable("address"), inTable("namespace"), inTable("at"))
 	for _, h := range d.lab.Plan.Hosts {
-		hosts.add(h.Name, h.Addr.Addr().String(), netns.Namespace(d.name, h.Name), h.Switch)
+		for k, a := range h.Adapters() {
+			name, addr := h.Name, "-"
+			if a.Addr.IsValid() {
+				addr = a.Addr.Addr().String()
+			}
+			if k > 0 {
+				name = a.Interface + " of " + name
+			}
+			hosts.add(name, addr, netns.Namespace(d.name, h.Name), a.Switch)
+		}
+	}
+	for _, s := range d.lab.Plan.Switches {
+		for _, port := range s.Ports {
+			if port.CPU != "" {
+				hosts.add("CPU of "+s.Name, "-", "-", port.CPU)
+			}
+		}
 	}
 	hosts.end()
 	fmt.Fprintln(out)

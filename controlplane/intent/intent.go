@@ -231,11 +231,13 @@ func (b *builder) port(port int) manifest.Network {
 // peer returns the node at the other end of a port.
 func (b *builder) peer(port int) *topo.Node { return &b.topo.Nodes[b.node.Ports[port-1].Peer] }
 
-// allPorts returns all ports.
+// allPorts returns all ports that have a link of the network.
 func (b *builder) allPorts() []int {
-	ports := make([]int, len(b.node.Ports))
-	for i := range ports {
-		ports[i] = i + 1
+	ports := make([]int, 0, len(b.node.Ports))
+	for i := range b.node.Ports {
+		if b.peer(i+1).Stub == topo.NoStub {
+			ports = append(ports, i+1)
+		}
 	}
 	return ports
 }

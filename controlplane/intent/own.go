@@ -119,7 +119,7 @@ func (b *builder) hostEntries(t *manifest.Table) {
 	number := 0
 	for i := range b.topo.Nodes {
 		h := &b.topo.Nodes[i]
-		if h.Kind != topo.Host {
+		if h.Kind != topo.Host || h.Stub != topo.NoStub || h.Host != h.ID && h.IP == b.topo.Nodes[h.Host].IP {
 			continue
 		}
 		number++

@@ -257,7 +257,7 @@ func (st *starter) Fire(now vtime.Time, arg uint64) {
 // Receive receives a frame from the link of a port.
 func (h *Host) Receive(port int, f *packet.Frame) {
 	h.Stats.Frames++
-	if h.endpoint == nil || !h.endpoint.receive(h.net.Now(), f) {
+	if h.endpoint == nil || !h.endpoint.receive(h.net.Now(), port, f) {
 		h.receive(h.net.Now(), port, f)
 	}
 	h.net.Frames().Put(f)

@@ -11,9 +11,11 @@ import (
 // used by the goroutine that runs the host.
 type Endpoint interface {
 	// Next returns the next frame to send, its time, which is not before that of the one
-	// before, and its number as in packet.Frame.Flow. ok is false after the last one.
-	Next() (at vtime.Time, data []byte, number uint32, ok bool)
-	// Receive gets a frame, which it must not keep. It returns an answer, or nil.
+	// before, its number as in packet.Frame.Flow, and the port, from 1, that it leaves by.
+	// ok is false after the last one.
+	Next() (at vtime.Time, data []byte, number uint32, port int, ok bool)
+	// Receive gets a frame, which it must not keep. It returns an answer, which leaves by
+	// the port of the frame, or nil.
 	Receive(now vtime.Time, f *packet.Frame) []byte
 }
 
@@ -21,8 +23,10 @@ type Endpoint interface {
 // At sets a timer. Both are for the host's goroutine, or for the time before the run.
 type Port struct{ p *endpoint }
 
-// Send sends a frame, which it copies, with a number as in packet.Frame.Flow.
-func (p Port) Send(data []byte, number uint32) { p.p.send(p.p.h.net.Now(), data, number) }
+// Send sends a frame, which it copies, with a number as in packet.Frame.Flow, by a port.
+func (p Port) Send(data []byte, number uint32, port int) {
+	p.p.send(p.p.h.net.Now(), data, number, port)
+}
 
 // At calls an event at a time.
 func (p Port) At(at vtime.Time, ev vtime.Event, arg uint64) { p.p.h.net.At(at, ev, arg) }
@@ -34,11 +38,12 @@ type endpoint struct {
 	at     vtime.Time
 	data   []byte
 	number uint32
+	port   int
 	more   bool
 }
 
-// SetEndpoint gives the host an Endpoint, before the run. Its frames leave by the first
-// port, in the class of their DSCP, before data of flows of that class.
+// SetEndpoint gives the host an Endpoint, before the run. Its frames leave in the class of
+// their DSCP, before data of flows of that class.
 func (h *Host) SetEndpoint(e Endpoint) Port {
 	h.endpoint = &endpoint{h: h, e: e}
 	h.endpoint.next()
@@ -50,27 +55,27 @@ func (h *Host) Idle() bool { return h.endpoint == nil || !h.endpoint.more }
 
 // next schedules the next frame.
 func (p *endpoint) next() {
-	if p.at, p.data, p.number, p.more = p.e.Next(); p.more {
+	if p.at, p.data, p.number, p.port, p.more = p.e.Next(); p.more {
 		p.h.net.At(p.at, p, 0)
 	}
 }
 
 // Fire implements vtime.Event.
 func (p *endpoint) Fire(now vtime.Time, _ uint64) {
-	p.send(now, p.data, p.number)
+	p.send(now, p.data, p.number, p.port)
 	p.next()
 }
 
-func (p *endpoint) send(now vtime.Time, data []byte, number uint32) {
+func (p *endpoint) send(now vtime.Time, data []byte, number uint32, port int) {
 	f := p.h.net.Frames().Get()
 	f.Data = append(f.Data, data...)
 	f.SetFlow(number)
-	p.h.nic.send(now, classOf(data), f)
+	p.h.port(port).send(now, classOf(data), f)
 }
 
 // receive passes a frame to the Endpoint, and reports whether it is not one of the
 // host's flows and not PFC.
-func (p *endpoint) receive(now vtime.Time, f *packet.Frame) bool {
+func (p *endpoint) receive(now vtime.Time, port int, f *packet.Frame) bool {
 	d := f.Data
 	if packet.AsPFC(d) != nil {
 		return false
@@ -82,7 +87,7 @@ func (p *endpoint) receive(now vtime.Time, f *packet.Frame) bool {
 		}
 	}
 	if answer := p.e.Receive(now, f); answer != nil {
-		p.send(now, answer, f.Flow())
+		p.send(now, answer, f.Flow(), port)
 	}
 	return true
 }

@@ -211,7 +211,7 @@ var validHost = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:.]+
 
 func (t *Topology) names(k Kind) []string {
 	var names []string
-	for _, id := range t.byKind(k) {
+	for _, id := range t.list(k, NoStub) {
 		names = append(names, t.Nodes[id].Name)
 	}
 	return names

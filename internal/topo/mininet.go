@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
@@ -82,6 +83,8 @@ type mininetLink struct {
 	delay  vtime.Time
 	loss   float64
 	weight string
+	ips    [2]netip.Prefix // of hosts, or none
+	macs   [2]packet.MAC
 }
 
 // isMininet reports whether a file is a network for Mininet, and returns the path
@@ -148,7 +151,9 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 		r.add(name, "switches", func(name string) int { return r.b.AddSwitch(name, 0) })
 	}
 	r.given()
+	r.cpus()
 	r.links()
+	r.gaps()
 	switch {
 	case r.failed:
 	case r.old:
@@ -158,12 +163,7 @@ func readMininet(f *yamlfile.File, path string) (*Topology, error) {
 	default:
 		r.assign(r.net.Assignment)
 	}
-	for i, n := range r.b.t.Nodes {
-		for p, port := range n.Ports {
-			if port.Link < 0 && !r.failed {
-				r.errorf("links", "%s has a port %d, but no port %d: ports are numbered from 1 without gaps", r.b.t.Nodes[i].Name, len(n.Ports), p+1)
-			}
-		}
+	for _, n := range r.b.t.Nodes {
 		if n.Kind == Switch && len(n.Ports) == 0 && !r.failed {
 			r.errorf("switches."+n.Name, "switch %s has no links", n.Name)
 		}
@@ -254,23 +254,7 @@ func (r *mininetReader) given() {
 		h, at := r.net.Hosts[n.Name], "hosts."+n.Name
 		n.Given.At = r.f.Pos(join(r.path, at))
 		n.Given.ARP = r.path == "" || r.net.Default.Text("auto_arp_tables") == "false"
-		if text := h.IP; text != "" {
-			if !strings.Contains(text, "/") {
-				text += "/24"
-			}
-			p, err := netip.ParsePrefix(text)
-			if err != nil || !p.Addr().Is4() {
-				r.errorf(at+".ip", "ip is %q: write an IPv4 address and the length of its network, such as 10.0.1.1/24", h.IP)
-			} else {
-				n.Given.IP = p
-			}
-		}
-		if text := h.MAC; text != "" {
-			mac, err := net.ParseMAC(text)
-			if err != nil || copy(n.Given.MAC[:], mac) != 6 || len(mac) != 6 {
-				r.errorf(at+".mac", "mac is %q: write six bytes, such as 08:00:00:00:01:11", text)
-			}
-		}
+		n.Given.set(r.address(at+".ip", h.IP), r.mac(at+".mac", h.MAC))
 		for _, c := range h.Commands {
 			n.Given.Commands = append(n.Given.Commands, c)
 			// arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00
@@ -282,6 +266,35 @@ func (r *mininetReader) given() {
 	}
 }
 
+// address reads an IPv4 address; none if there is no text.
+func (r *mininetReader) address(at, text string) (p netip.Prefix) {
+	if text == "" {
+		return p
+	}
+	whole := text
+	if !strings.Contains(text, "/") {
+		whole += "/24"
+	}
+	p, err := netip.ParsePrefix(whole)
+	if err != nil || !p.Addr().Is4() {
+		r.errorf(at, "ip is %q: write an IPv4 address and the length of its network, such as 10.0.1.1/24", text)
+		return netip.Prefix{}
+	}
+	return p
+}
+
+// mac reads an Ethernet address; none if there is no text.
+func (r *mininetReader) mac(at, text string) (m packet.MAC) {
+	if text == "" {
+		return m
+	}
+	mac, err := net.ParseMAC(text)
+	if err != nil || copy(m[:], mac) != 6 || len(mac) != 6 {
+		r.errorf(at, "mac is %q: write six bytes, such as 08:00:00:00:01:11", text)
+	}
+	return m
+}
+
 func (r *mininetReader) links() {
 	usual := mininetLink{rate: mininetRate, delay: mininetDelay, weight: "1"}
 	r.params("default", r.net.Default, &usual)
@@ -289,11 +302,11 @@ func (r *mininetReader) links() {
 	var list []mininetCable
 	for i, l := range r.net.Links {
 		at := fmt.Sprintf("links.%d", i)
-		if len(l) < 2 || len(l) > 4 {
+		if len(l) < 2 {
 			r.errorf(at, "a link is [NODE, NODE], with [NODE, NODE, LATENCY, BANDWIDTH] or [NODE, NODE, {...}] for more")
 			continue
 		}
-		m := usual
+		m, read := usual, 4
 		var ends [2]int
 		known := true
 		for k := range ends {
@@ -301,13 +314,18 @@ func (r *mininetReader) links() {
 			known = known && ends[k] >= 0
 		}
 		switch {
-		case len(l) > 2 && len(l[2].Keys()) > 0:
+		case len(l) > 2 && (len(l[2].Keys()) > 0 || l[2].Text("") == ""):
 			r.params(at+".2", l[2], &m)
+			read = 3
 		case len(l) > 2:
 			r.latency(at+".2", l[2].Text(""), &m, "ms")
-			if len(l) > 3 {
+			if len(l) > 3 && l[3].Text("") != "null" {
 				r.bandwidth(at+".3", l[3].Text(""), &m)
 			}
+		}
+		if len(l) > read { // the tutorials' scripts and p4-utils do not read it either
+			name := fmt.Sprintf("value %d of the link %s-%s", read+1, l[0].Text(""), l[1].Text(""))
+			r.others = append(r.others, yamlfile.Other{Key: name, Pos: r.f.Pos(join(r.path, fmt.Sprintf("%s.%d", at, read)))})
 		}
 		if !known {
 			continue
@@ -324,6 +342,14 @@ func (r *mininetReader) links() {
 			continue
 		}
 		list = append(list, mininetCable{at: at, ends: ends, mininetLink: m, a: min(a.Name, z.Name), z: max(a.Name, z.Name)})
+	}
+	for id := range r.b.t.Nodes {
+		if n := &r.b.t.Nodes[id]; n.Stub == CPU {
+			sw := &r.b.t.Nodes[n.Host]
+			n.Host = id
+			list = append(list, mininetCable{at: "switches." + sw.Name + ".cpu_port", ends: [2]int{sw.ID, id}, a: min(sw.Name, cpuSwitch), z: max(sw.Name, cpuSwitch),
+				mininetLink: mininetLink{rate: mininetRate, delay: mininetDelay}})
+		}
 	}
 	// p4-utils first gives the ports that the file names, and then the others in the order of
 	// the links' names, or until 2021 in the order of the file.
@@ -384,8 +410,8 @@ func (r *mininetReader) end(at, text string) (node, port int) {
 	name, p, ok := cutLast(text, "-p")
 	if n, err := strconv.Atoi(p); ok && err == nil {
 		if id, known := r.nodes[name]; known {
-			if n < 1 || n > maxLinks {
-				r.errorf(at, "port %d of %s: ports are numbered from 1", n, name)
+			if n < 1 || n > maxPort {
+				r.errorf(at, "port %d of %s: ports are numbered from 1 to %d", n, name, maxPort)
 				return -1, 0
 			}
 			return id, n
@@ -428,12 +454,16 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 			m.loss = percent / 100
 		case "port1", "port2":
 			n, err := strconv.Atoi(text)
-			if err != nil || n < 0 || n > maxLinks {
-				r.errorf(at, "%s is %q, must be a number from 1", key, text)
+			if err != nil || n < 0 || n > maxPort {
+				r.errorf(at, "%s is %q, must be a number from 1 to %d", key, text, maxPort)
 			}
 			m.ports[key[4]-'1'] = n
 		case "weight":
 			m.weight = text
+		case "addr1", "addr2":
+			m.macs[key[4]-'1'] = r.mac(at, text)
+		case "params1", "params2":
+			m.ips[key[6]-'1'] = r.address(at+".ip", raw.Key(key).Text("ip"))
 		default:
 			if !slices.Contains(linkParams, key) {
 				if hint := diag.DidYouMean(key, linkParams); hint != "" {
@@ -486,7 +516,14 @@ func (r *mininetReader) connect(at string, ends [2]int, m *mininetLink) {
 		return
 	}
 	for k, id := range ends {
+		if n := &r.b.t.Nodes[id]; n.Kind == Host && len(n.Ports) > 0 {
+			id = r.adapter(id)
+			ends[k] = id
+		}
 		n := &r.b.t.Nodes[id]
+		if n.Kind == Host {
+			n.Given.set(m.ips[k], m.macs[k])
+		}
 		if m.ports[k] == 0 || n.Kind == Host {
 			m.ports[k] = len(n.Ports) + 1
 		}
@@ -503,4 +540,80 @@ func (r *mininetReader) connect(at string, ends [2]int, m *mininetLink) {
 	r.b.t.Nodes[a.Node].Ports[a.Port-1] = Port{Link: id, Peer: z.Node, PeerPort: z.Port}
 	r.b.t.Nodes[z.Node].Ports[z.Port-1] = Port{Link: id, Peer: a.Node, PeerPort: a.Port}
 	r.b.t.Links = append(r.b.t.Links, Link{ID: id, A: a, B: z, Rate: m.rate, Delay: m.delay, Loss: m.loss})
+	if r.b.t.Nodes[z.Node].Stub == CPU {
+		r.b.t.Nodes[a.Node].Given.CPU = a.Port
+	}
+}
+
+// adapter adds a further adapter of a host, for another link.
+func (r *mininetReader) adapter(host int) int {
+	for k := 2; ; k++ {
+		name := fmt.Sprintf("%s.%d", r.b.t.Nodes[host].Name, k)
+		if _, taken := r.nodes[name]; !taken {
+			id := r.b.AddAdapter(host, name)
+			r.nodes[name] = id
+			return id
+		}
+	}
+}
+
+// gaps gives ports that the file leaves out, below others of their switch, an end that
+// receives nothing.
+func (r *mininetReader) gaps() {
+	for id := range r.b.t.Nodes {
+		for p := range r.b.t.Nodes[id].Ports {
+			if r.b.t.Nodes[id].Ports[p].Link < 0 {
+				stub := r.stub(fmt.Sprintf("%s-port%d", r.b.t.Nodes[id].Name, p+1), Nothing)
+				r.connect("links", [2]int{id, stub}, &mininetLink{rate: mininetRate, delay: mininetDelay, ports: [2]int{p + 1, 1}})
+			}
+		}
+	}
+}
+
+// cpuSwitch is the bridge to which p4-utils connects ports to the CPU. Its name decides their
+// numbers.
+const cpuSwitch = "sw-cpu"
+
+// cpus reads which switches have a port to their CPU: with p4-utils a further port with an
+// interface, and in the tutorials the number of the port of packet-ins.
+func (r *mininetReader) cpus() {
+	for id := range r.b.t.Nodes {
+		name := r.b.t.Nodes[id].Name
+		text := r.net.Switches[name].CPUPort.Text("")
+		if r.b.t.Nodes[id].Kind != Switch || text == "" || text == "null" || text == "false" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		switch {
+		case err == nil && n == 0:
+		case text != "true" && (err != nil || n < 0 || n > maxPort):
+			r.errorf("switches."+name+".cpu_port", "cpu_port is %q: write true, or a number from 1 to %d", text, maxPort)
+		case r.path != "":
+			stub := r.stub(name+"-cpu", CPU)
+			r.b.t.Nodes[stub].Host = id // until it has its link
+		default:
+			r.b.t.Nodes[id].Given.CPU = n
+		}
+	}
+}
+
+// stub adds the end of a port without a link.
+func (r *mininetReader) stub(name string, s Stub) int {
+	r.add(name, "switches", r.b.AddHost)
+	id := r.nodes[name]
+	r.b.t.Nodes[id].Stub = s
+	return id
+}
+
+// maxPort is the highest number of a port in v1model, without that of dropped packets.
+const maxPort = 510
+
+// set sets addresses that a link gives for a host.
+func (g *Given) set(ip netip.Prefix, mac packet.MAC) {
+	if ip.IsValid() {
+		g.IP = ip
+	}
+	if mac != (packet.MAC{}) {
+		g.MAC = mac
+	}
 }

@@ -45,8 +45,8 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 	for _, c := range []struct{ name, text, nodes, links string }{
 		{"tutorial.json", tutorial, "h1 h2 s1 s2",
 			"s1.3-s2.1 500Kbps 1us 0\nh1.1-s1.2 10Gbps 1us 0\nh2.1-s2.2 100Mbps 2ms 0\ns2.3-s1.1 10Gbps 5us 0\n"},
-		{"p4app.json", p4app, "h2 h1 s2 s-1",
-			"h1.1-s-1.1 10Mbps 1us 0\ns-1.2-s2.2 20Mbps 20ms 0.01\nh2.1-s2.1 10Mbps 1us 0\ns-1.3-s2.3 10Mbps 1us 0\n"},
+		{"p4app.json", p4app, "h2 h1 s2 s-1 s-1-cpu",
+			"h1.1-s-1.1 10Mbps 1us 0\ns-1.2-s2.2 20Mbps 20ms 0.01\nh2.1-s2.1 10Mbps 1us 0\ns-1.3-s2.3 10Mbps 1us 0\ns-1.4-s-1-cpu.1 10Gbps 1us 0\n"},
 	} {
 		n, err := topo.Parse(c.name, []byte(c.text))
 		if err != nil {
@@ -80,7 +80,10 @@ func TestNetworksForMininetAreRead(t *testing.T) {
 func TestErrorsInNetworksForMininet(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"h1", "s-1"`, `"h1", "s1"`, `p4app.json:4:20: no node is called "s1" [`},
-		{`"port1": 3, "port2": 3`, `"port1": 4, "port2": 3`, "s-1 has a port 4, but no port 3: ports are numbered from 1 without gaps"},
+		{`"port1": 3`, `"port1": 511`, `port1 is "511", must be a number from 1 to 510`},
+		{`{"cpu_port": true}`, `{"cpu_port": "yes"}`, `cpu_port is "yes": write true, or a number`},
+		{`"weight": 1`, `"params1": {"ip": "10.0.0"}`, `ip is "10.0.0": write an IPv4 address`},
+		{`"weight": 1`, `"addr1": "08:00"`, `mac is "08:00": write six bytes`},
 		{`["h2", "s2"]`, `["h2", "s2", {"port2": 3}]`, "port 3 of s2 has a link already"},
 		{`"port1": 3`, `"port1": "x"`, `port1 is "x", must be a number from 1`},
 		{`"mixed"`, `"l4"`, `assignment_strategy is "l4", must be l2, mixed, l3`},
@@ -198,6 +201,57 @@ func TestPortsAndAddressesAreThoseOfP4Utils(t *testing.T) {
 		}
 		if got := n.NodeByName("s1").Given.Program + n.NodeByName("s2").Given.Source; got != "b.p4a.p4" {
 			t.Errorf("programs %q", got)
+		}
+	}
+}
+
+// What p4-utils and the tutorials allow beside hosts with one link and ports in a row: a port
+// to the CPU, after the others in the order of p4-utils' link to sw-cpu, or as the number of
+// the port of packet-ins; hosts with two links; numbers that nothing uses; further values
+// of a link, which their scripts do not read.
+func TestPortsThatAreNotInARow(t *testing.T) {
+	for _, c := range []struct{ text, links, more string }{
+		{`{"topology": {"assignment_strategy": "l2", "links": [["h1", "s1"], ["s1", "s2"], ["h2", "s2"], ["t2", "t1"], ["t1", "s2"]], "hosts": {"h1": {}, "h2": {}},
+		  "switches": {"s1": {"cpu_port": true}, "s2": {"cpu_port": false}, "t1": {"cpu_port": true}, "t2": {}}}}`,
+			"h1.1-s1.1 10Gbps 1us 0\ns1.2-s2.2 10Gbps 1us 0\nh2.1-s2.1 10Gbps 1us 0\nt2.1-t1.3 10Gbps 1us 0\nt1.1-s2.3 10Gbps 1us 0\ns1.3-s1-cpu.1 10Gbps 1us 0\nt1.2-t1-cpu.1 10Gbps 1us 0\n",
+			"s1 CPU 3, t1 CPU 2, tiers 1 1 2 3"},
+		{`{"links": [["h1", "s1-p3"], ["h2", "s1-p1", "5ms", 10, 1, 100]], "hosts": {"h1": {"ip": "10.0.1.1/24"}, "h2": {}}, "switches": {"s1": {"cpu_port": "255"}}}`,
+			"h1.1-s1.3 10Gbps 1us 0\nh2.1-s1.1 10Mbps 5ms 0\ns1.2-s1-port2.1 10Gbps 1us 0\n",
+			"s1 CPU 255, tiers 1, t.json:1:56: warning: value 5 of the link h2-s1-p1 has no effect here"},
+		{`{"topology": {"links": [["h1", "s1", {"params1": {"ip": "10.0.1.1/24"}}], ["s2", "h1", {"params2": {"ip": "10.0.2.1/24"}, "addr2": "00:00:00:00:00:07"}], ["s1", "s2"]],
+		  "hosts": {"h1": {}}, "switches": {"s1": {}, "s2": {}}}}`,
+			"h1.1-s1.1 10Gbps 1us 0\ns2.1-h1.2.1 10Gbps 1us 0\ns1.2-s2.2 10Gbps 1us 0\n",
+			"tiers 1 1, h1.2 of h1 is eth1, 10.0.2.1 00:00:00:00:00:07"},
+		{`{"topology": {"assignment_strategy": "mixed", "links": [["h1", "s1"], ["h1", "s2"]], "hosts": {"h1": {}}, "switches": {"s1": {}, "s2": {}}}}`,
+			"h1.1-s1.1 10Gbps 1us 0\nh1.2.1-s2.1 10Gbps 1us 0\n", "tiers 1 1, h1.2 of h1 is eth1, 10.0.2.1 00:00:0a:00:02:01"},
+		{`{"links": [["h1", "s1-p1"], ["h1", "s2-p1"]], "hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}}, "switches": {"s1": {}, "s2": {}}}`,
+			"h1.1-s1.1 10Gbps 1us 0\nh1.2.1-s2.1 10Gbps 1us 0\n", "tiers 1 1, h1.2 of h1 is eth1, 10.0.1.1 02:00:00:00:00:03"},
+	} {
+		n, err := topo.Parse("t.json", []byte(c.text))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		n = n.Addressed()
+		var more []string
+		tiers := "tiers"
+		for _, id := range n.Switches() {
+			if cpu := n.Nodes[id].Given.CPU; cpu > 0 {
+				more = append(more, fmt.Sprintf("%s CPU %d", n.Nodes[id].Name, cpu))
+			}
+			tiers += fmt.Sprint(" ", n.Nodes[id].Tier)
+		}
+		more = append(more, tiers)
+		for _, id := range n.Hosts() {
+			if h := &n.Nodes[id]; h.Host != id {
+				more = append(more, fmt.Sprintf("%s of %s is %s, %v %v", h.Name, n.Nodes[h.Host].Name, n.Interface(id), h.IP, h.MAC))
+			}
+		}
+		if got := strings.Join(append(more, n.Ignored...), ", "); got != c.more {
+			t.Errorf("%s\n%s, want %s", c.text, got, c.more)
+		}
+		if got := links(n); got != c.links {
+			t.Errorf("links\n%swant\n%s", got, c.links)
 		}
 	}
 }

@@ -59,16 +59,17 @@ func (r *mininetReader) assign(strategy string) {
 	for i := range r.b.t.Links {
 		for _, end := range []End{r.b.t.Links[i].A, r.b.t.Links[i].B} {
 			n := &r.b.t.Nodes[end.Node]
-			if n.Kind != Host {
+			if n.Kind != Host || n.Stub != NoStub {
 				continue
 			}
-			if r.b.t.Nodes[n.Ports[0].Peer].Kind != Switch || len(n.Ports) != 1 {
-				r.errorf("hosts."+n.Name, "host %s needs exactly one link, to a switch", n.Name)
+			if r.b.t.Nodes[n.Ports[0].Peer].Kind != Switch {
+				r.errorf("hosts."+n.Name, "host %s has a link to another host: hosts have links to switches", n.Name)
 				return
 			}
 			hosts = append(hosts, n)
-			k, err := strconv.Atoi(strings.TrimPrefix(n.Name, "h"))
-			if err != nil || k < 1 || !strings.HasPrefix(n.Name, "h") {
+			name := r.b.t.Nodes[n.Host].Name
+			k, err := strconv.Atoi(strings.TrimPrefix(name, "h"))
+			if err != nil || k < 1 || !strings.HasPrefix(name, "h") {
 				unnumbered = append(unnumbered, n)
 				continue
 			}
@@ -113,11 +114,13 @@ func (r *mininetReader) assign(strategy string) {
 		if strategy == "l2" {
 			continue
 		}
-		route := fmt.Sprintf("ip route add default via %v dev eth0", netip.AddrFrom4(gateway))
-		n.Given.Commands = append(n.Given.Commands, route)
+		if n.Host == n.ID {
+			route := fmt.Sprintf("ip route add default via %v dev eth0", netip.AddrFrom4(gateway))
+			n.Given.Commands = append(n.Given.Commands, route)
+		}
 		if arp {
 			n.Given.Gateway = packet.MAC{0, 1, ip[0], ip[1], ip[2], ip[3]}
-			n.Given.Commands = append(n.Given.Commands, fmt.Sprintf("ip neigh replace %v lladdr %v dev eth0 nud permanent", netip.AddrFrom4(gateway), n.Given.Gateway))
+			n.Given.Commands = append(n.Given.Commands, fmt.Sprintf("ip neigh replace %v lladdr %v dev %s nud permanent", netip.AddrFrom4(gateway), n.Given.Gateway, r.b.t.Interface(n.ID)))
 		}
 	}
 }

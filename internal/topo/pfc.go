@@ -160,6 +160,9 @@ func (t *Topology) needs(l *Link, response vtime.Time, cell int) (need vtime.Siz
 func (t *Topology) Shared(n *Node) vtime.Size {
 	shared := t.Switch.Buffer
 	for _, p := range n.Ports {
+		if t.Nodes[p.Peer].Stub == Nothing {
+			continue
+		}
 		shared -= t.ApartFor(&t.Links[p.Link]) + t.Switch.PFC.Reserve
 	}
 	return shared

@@ -45,6 +45,16 @@ func (k Kind) String() string {
 	return "switch"
 }
 
+// Stub is the other end of a switch's port that no link of the network has.
+type Stub uint8
+
+// Stubs. Topology.Hosts does not list them.
+const (
+	NoStub  Stub = iota
+	CPU          // where a switch's control plane receives and sends packets
+	Nothing      // a port between the others has no link
+)
+
 // Tier is the distance of a node from the hosts: 0 for a host, 1 for a switch with
 // hosts (leaf, top of rack), 2 for a spine or aggregation switch, 3 for a core.
 type Tier uint8
@@ -89,6 +99,8 @@ type Node struct {
 	// several links: each is a node with addresses of its own, and has the ID of
 	// the host, whose own link and addresses are those of its first adapter.
 	Host int
+	// Stub is what a node is that is no host, and yet has Kind Host.
+	Stub Stub `json:",omitzero"`
 	// IP and MAC are a host's addresses; for a switch, MAC is the source of
 	// the frames that it generates.
 	IP  netip.Addr
@@ -115,7 +127,10 @@ type Given struct {
 	// switches that have none of their own. The names are relative to the folder of File,
 	// the topology, or to the folder above.
 	File, Runtime, CLI, Program, Source string
-	At                                  diag.Pos `json:"-"` // of the node in the file
+	// CPU is the port of a switch to its control plane; zero: that of the target. If a
+	// stub is at that port, packets also pass its link.
+	CPU int
+	At  diag.Pos `json:"-"` // of the node in the file
 }
 
 // App has the commands of a p4app.json of p4-utils.
@@ -137,9 +152,25 @@ func (t *Topology) Addressed() *Topology {
 		if n.Given.MAC != (packet.MAC{}) {
 			n.MAC = n.Given.MAC
 		}
+		if host := &c.Nodes[n.Host]; host != n && host.Given.IP.IsValid() && !n.Given.IP.IsValid() {
+			n.IP = host.IP // as Linux answers for all its addresses on each interface
+		}
 	}
 	return &c
 }
+
+// Adapter is the number of an adapter of a host, from 0.
+func (t *Topology) Adapter(node int) (k int) {
+	for i := t.Nodes[node].Host; i < node; i++ {
+		if t.Nodes[i].Host == t.Nodes[node].Host {
+			k++
+		}
+	}
+	return k
+}
+
+// Interface is the name of an adapter's interface: eth0, eth1 and so on.
+func (t *Topology) Interface(node int) string { return fmt.Sprintf("eth%d", t.Adapter(node)) }
 
 // Port is one end of a link, as its node sees it.
 type Port struct {
@@ -396,15 +427,18 @@ func (t *Topology) Without(links []int) *Topology {
 }
 
 // Hosts returns the IDs of all hosts in order.
-func (t *Topology) Hosts() []int { return t.byKind(Host) }
+func (t *Topology) Hosts() []int { return t.list(Host, NoStub) }
 
 // Switches returns the IDs of all switches in order.
-func (t *Topology) Switches() []int { return t.byKind(Switch) }
+func (t *Topology) Switches() []int { return t.list(Switch, NoStub) }
 
-func (t *Topology) byKind(k Kind) []int {
+// CPUs returns the IDs of the ends of the switches' ports to their control planes.
+func (t *Topology) CPUs() []int { return t.list(Host, CPU) }
+
+func (t *Topology) list(k Kind, s Stub) []int {
 	var ids []int
 	for i := range t.Nodes {
-		if t.Nodes[i].Kind == k {
+		if t.Nodes[i].Kind == k && t.Nodes[i].Stub == s {
 			ids = append(ids, i)
 		}
 	}
@@ -513,7 +547,7 @@ func (b *Builder) setTiers() {
 	var queue []int
 	far := make([]int, len(t.Nodes))
 	for i := range t.Nodes {
-		if t.Nodes[i].Kind == Host {
+		if t.Nodes[i].Kind == Host && t.Nodes[i].Stub == NoStub {
 			queue = append(queue, i)
 		}
 	}
@@ -566,6 +600,10 @@ func (b *Builder) Build(name string, sw SwitchConfig) (*Topology, error) {
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		if n.Kind != Host {
+			continue
+		}
+		if n.Stub != NoStub {
+			n.IP = netip.IPv4Unspecified()
 			continue
 		}
 		if len(n.Ports) != 1 || t.Nodes[n.Ports[0].Peer].Kind != Switch {

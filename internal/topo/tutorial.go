@@ -46,10 +46,10 @@ func (r *mininetReader) numbered() {
 	}
 	for i := range r.b.t.Nodes {
 		n := &r.b.t.Nodes[i]
-		if n.Kind != Host || r.failed {
+		if n.Kind != Host || n.Stub != NoStub || r.failed {
 			continue
 		}
-		if len(n.Ports) != 1 {
+		if len(n.Ports) != 1 || n.Host != n.ID {
 			r.errorf("hosts", "host %s needs exactly one link, to a switch", n.Name)
 			return
 		}
@@ -80,10 +80,6 @@ func (r *mininetReader) ignored() (warnings []string) {
 		add(r.net.Hosts[n].Others)
 		s := r.net.Switches[n]
 		add(s.Others)
-		if s.CPUPort.Text("") == "true" { // of p4-utils; the tutorials give the port of packet-ins
-			at := r.f.Pos(join(r.path, "switches."+n+".cpu_port"))
-			warnings = append(warnings, fmt.Sprintf("%v: warning: cpu_port has no effect here: switch %s has no port to a CPU, to which entries could send packets", at, n))
-		}
 	}
 	return warnings
 }

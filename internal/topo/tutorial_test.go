@@ -80,7 +80,6 @@ func TestKeysWithoutEffectAreWarnings(t *testing.T) {
 		"topology.json:3:56: warning: queue_length has no effect here",
 		"topology.json:2:31: warning: gw has no effect here",
 		"topology.json:2:101: warning: commands has no effect here",
-		"topology.json:2:132: warning: cpu_port has no effect here: switch s1 has no port to a CPU, to which entries could send packets",
 	}
 	if !slices.Equal(n.Ignored, want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(n.Ignored, "\n"), strings.Join(want, "\n"))

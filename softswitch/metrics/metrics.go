@@ -5,6 +5,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,9 +33,11 @@ func NewSwitch(sw *softswitch.Switch) *Switch {
 		c.ports = append(c.ports, strconv.Itoa(p.Number))
 		c.watched = append(c.watched, sw.Watched(p.Number))
 	}
-	c.watched = append(c.watched, 0)
-	c.nums = append(c.nums, sw.Config().CPUPort)
-	c.ports = append(c.ports, "cpu")
+	if !slices.Contains(c.nums, sw.Config().CPUPort) {
+		c.watched = append(c.watched, 0)
+		c.nums = append(c.nums, sw.Config().CPUPort)
+		c.ports = append(c.ports, "cpu")
+	}
 	return c
 }
 

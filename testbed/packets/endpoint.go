@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -78,10 +79,12 @@ func Start(f *fabric.Fabric, list []Spec, seed uint64, overhead int) *Run {
 		next = min(next+count, packet.MaxFlow)
 	}
 	r.first = append(r.first, next)
-	for _, id := range t.Hosts() {
+	for _, id := range slices.Concat(t.Hosts(), t.CPUs()) {
 		h := f.Host(id)
 		if h == nil {
-			continue // a further adapter
+			e := r.ends[t.Nodes[id].Host]
+			e.more = append(e.more, &t.Nodes[id])
+			continue
 		}
 		e := &end{run: r, self: &t.Nodes[id]}
 		for i := range list {
@@ -125,6 +128,7 @@ func (s *series) advance() { s.at, s.more = s.times() }
 type end struct {
 	run    *Run
 	self   *topo.Node
+	more   []*topo.Node // further adapters
 	series []*series
 	buf    []byte
 	got    []Arrival
@@ -135,7 +139,7 @@ type end struct {
 }
 
 // Next implements roce.Endpoint.
-func (e *end) Next() (vtime.Time, []byte, uint32, bool) {
+func (e *end) Next() (vtime.Time, []byte, uint32, int, bool) {
 	var first *series
 	for _, s := range e.series {
 		if s.more && (first == nil || s.at < first.at) {
@@ -143,13 +147,14 @@ func (e *end) Next() (vtime.Time, []byte, uint32, bool) {
 		}
 	}
 	if first == nil {
-		return 0, nil, 0, false
+		return 0, nil, 0, 0, false
 	}
 	at := first.at
 	e.buf = first.spec.numbered(first.sent, e.buf)
 	number := e.counted(first, at)
+	port := e.run.port(first)
 	first.advance()
-	return at, e.buf, number, true
+	return at, e.buf, number, port, true
 }
 
 // counted counts a packet that is sent, and returns its number.
@@ -166,7 +171,21 @@ func (e *end) counted(s *series, at vtime.Time) uint32 {
 
 // transmit sends a packet of a series now.
 func (e *end) transmit(now vtime.Time, s *series, data []byte) {
-	e.port.Send(data, e.counted(s, now))
+	e.port.Send(data, e.counted(s, now), e.run.port(s))
+}
+
+// port is that of the host by which a series leaves, from 1.
+func (r *Run) port(s *series) int { return r.net.Adapter(s.spec.by) + 1 }
+
+// owner returns the adapter that has an address, or nil.
+func (e *end) owner(ip netip.Addr) *topo.Node {
+	if e.self.IP == ip {
+		return e.self
+	}
+	if i := slices.IndexFunc(e.more, func(n *topo.Node) bool { return n.IP == ip }); i >= 0 {
+		return e.more[i]
+	}
+	return nil
 }
 
 // Receive implements roce.Endpoint: it keeps the frame, and answers a ping or an ARP
@@ -202,25 +221,32 @@ func (e *end) answer(d []byte) []byte {
 	if eth == nil {
 		return nil
 	}
-	ip4 := e.self.IP.As4()
 	switch eth.EtherType() {
 	case packet.EtherTypeARP:
 		a := d[packet.EthernetLen:]
-		if len(a) < 28 || !bytes.Equal(a[:8], arpRequest) || !bytes.Equal(a[24:28], ip4[:]) {
+		if len(a) < 28 || !bytes.Equal(a[:8], arpRequest) {
+			return nil
+		}
+		self := e.owner(netip.AddrFrom4([4]byte(a[24:28])))
+		if self == nil {
 			return nil
 		}
 		out := make([]byte, minFrame)
-		packet.Ethernet(out).Set(packet.MAC(a[8:14]), e.self.MAC, packet.EtherTypeARP)
+		packet.Ethernet(out).Set(packet.MAC(a[8:14]), self.MAC, packet.EtherTypeARP)
 		b := out[packet.EthernetLen:]
 		copy(b, a[:6])
 		b[7] = 2
-		copy(b[8:], e.self.MAC[:])
-		copy(b[14:], ip4[:])
+		copy(b[8:], self.MAC[:])
+		copy(b[14:], a[24:28])
 		copy(b[18:], a[8:18])
 		return out
 	case packet.EtherTypeIPv4:
 		ip := packet.AsIPv4(d[packet.EthernetLen:])
-		if ip == nil || ip.Dst() != e.self.IP || ip.Protocol() != protoICMP {
+		if ip == nil || ip.Protocol() != protoICMP {
+			return nil
+		}
+		self := e.owner(ip.Dst())
+		if self == nil {
 			return nil
 		}
 		head := ip.HeaderLen()
@@ -228,9 +254,9 @@ func (e *end) answer(d []byte) []byte {
 			return nil
 		}
 		out := bytes.Clone(d)
-		packet.Ethernet(out).Set(eth.Src(), e.self.MAC, packet.EtherTypeIPv4)
+		packet.Ethernet(out).Set(eth.Src(), self.MAC, packet.EtherTypeIPv4)
 		b := packet.IPv4(out[packet.EthernetLen:])
-		copy(b[12:], ip4[:])
+		copy(b[12:], ip[16:20])
 		copy(b[16:], ip[12:16])
 		b[8] = 64
 		b.UpdateChecksum()

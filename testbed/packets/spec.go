@@ -15,16 +15,25 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/pcap"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/internal/yamlfile"
 )
 
+// ends returns the names of nodes that can send.
+func ends(t *topo.Topology) (names []string) {
+	for _, id := range slices.Concat(t.Hosts(), t.CPUs()) {
+		names = append(names, t.Nodes[id].Name)
+	}
+	return names
+}
+
 // Spec is a series of packets that a host sends.
 type Spec struct {
 	Name string `yaml:"name"` // for expect and metrics; the number of the series if left out
-	From string `yaml:"from"` // the host that sends
+	From string `yaml:"from"` // the host that sends, an adapter of it (h1.2), or the CPU of a switch (s1-cpu)
 	To   string `yaml:"to"`   // the host whose addresses are the destination
 	// Start is the time of the first packet, Every that between two of Count packets.
 	Start vtime.Time `yaml:"start"`
@@ -58,6 +67,7 @@ type Spec struct {
 	ip     int       // offset of its IPv4 header, or 0
 	head   int       // of what follows that
 	src    int       // the host's node
+	by     int       // its adapter that sends
 }
 
 // Ports are the ports of UDP.
@@ -135,13 +145,13 @@ func Prepare(list []Spec, t *topo.Topology, f *yamlfile.File, open func(name str
 
 func (s *Spec) prepare(t *topo.Topology, open func(name string) (io.ReadCloser, error)) (key string, err error) {
 	from := t.NodeByName(s.From)
-	if from == nil || from.Kind != topo.Host || from.Host != from.ID {
-		return "from", fmt.Errorf("no host is called %q", s.From)
+	if from == nil || from.Kind != topo.Host || from.Stub == topo.Nothing {
+		return "from", fmt.Errorf("no host is called %q%s", s.From, diag.DidYouMean(s.From, ends(t)))
 	}
-	s.src = from.ID
+	s.src, s.by = from.Host, from.ID
 	to := t.NodeByName(s.To)
-	if s.To != "" && (to == nil || to.Kind != topo.Host) {
-		return "to", fmt.Errorf("no host is called %q", s.To)
+	if s.To != "" && (to == nil || to.Kind != topo.Host || to.Stub != topo.NoStub) {
+		return "to", fmt.Errorf("no host is called %q%s", s.To, diag.DidYouMean(s.To, ends(t)))
 	}
 	kinds := 0
 	for _, given := range []bool{s.UDP != nil, s.TCP != nil, s.Ping, s.Pcap != "", s.Hex != ""} {

@@ -353,7 +353,7 @@ func (c *receiver) bytes() (n uint64, closed bool) {
 // reply makes the answer to a segment.
 func reply(e *end, g *segment, seq, ack uint32, flags uint8) []byte {
 	b := make([]byte, packet.EthernetLen+packet.IPv4Len, minFrame)
-	packet.Ethernet(b).Set(g.next, e.self.MAC, packet.EtherTypeIPv4)
+	packet.Ethernet(b).Set(g.next, e.owner(g.dst).MAC, packet.EtherTypeIPv4)
 	ip := b[packet.EthernetLen:]
 	ip[0], ip[6], ip[8], ip[9] = 0x45, 0x40, 64, packet.ProtoTCP // may not be fragmented
 	from, to := g.dst.As4(), g.src.As4()
@@ -365,7 +365,7 @@ func reply(e *end, g *segment, seq, ack uint32, flags uint8) []byte {
 // tcp handles a frame that may be of a TCP connection, and returns an answer or nil.
 func (e *end) tcp(now vtime.Time, d []byte) []byte {
 	g, ok := parseTCP(d)
-	if !ok || g.dst != e.self.IP {
+	if !ok || e.owner(g.dst) == nil {
 		return nil
 	}
 	for _, s := range e.series {

@@ -17,11 +17,11 @@ import (
 // Sending is a packet to be sent on a real network, or with Stream a TCP connection to be
 // opened.
 type Sending struct {
-	Host, Series, Index int // Host is its node; Index counts from 0
-	At                  vtime.Time
-	Data                []byte
-	Stream              *TCP
-	To                  int // node of the other end of a connection
+	Host, By, Series, Index int // Host is its node and By the adapter's; Index counts from 0
+	At                      vtime.Time
+	Data                    []byte
+	Stream                  *TCP
+	To                      int // node of the other end of a connection
 }
 
 // Wire is the packets of a scenario on a real network, where no number comes along with a
@@ -39,7 +39,10 @@ const seriesBit = 10
 // what is to be sent, in the order of time.
 func NewWire(t *topo.Topology, list []Spec, seed uint64, overhead int) (*Wire, []Sending) {
 	r := &Run{net: t, list: list, first: make([]uint32, len(list)+1), ends: make(map[int]*end), limits: DefaultLimits}
-	for _, id := range t.Hosts() {
+	for _, id := range slices.Concat(t.Hosts(), t.CPUs()) {
+		if t.Nodes[id].Host != id {
+			continue // a further adapter
+		}
 		r.ends[id] = &end{run: r, self: &t.Nodes[id]}
 		r.hosts = append(r.hosts, id)
 	}
@@ -51,14 +54,14 @@ func NewWire(t *topo.Topology, list []Spec, seed uint64, overhead int) (*Wire, [
 		e.series = append(e.series, s)
 		if spec.connection() {
 			s.conn = newSender(e, s)
-			all = append(all, Sending{Host: spec.src, Series: i, At: spec.Start, Stream: spec.TCP, To: t.NodeByName(spec.To).ID})
+			all = append(all, Sending{Host: spec.src, Series: i, At: spec.Start, Stream: spec.TCP, To: t.NodeByName(spec.To).Host})
 			continue
 		}
 		times := spec.times(overhead, rand.New(rand.NewPCG(seed, 1<<32|uint64(i))))
 		for at, ok := times(); ok; at, ok = times() {
 			data := slices.Clone(spec.numbered(s.sent, nil))
 			mark(spec, i, s.sent, data)
-			all = append(all, Sending{Host: spec.src, Series: i, Index: s.sent, At: at, Data: data})
+			all = append(all, Sending{Host: spec.src, By: spec.by, Series: i, Index: s.sent, At: at, Data: data})
 			s.when = append(s.when, at)
 			s.sent++
 		}
@@ -98,7 +101,7 @@ func (w *Wire) Received(host int, at vtime.Time, data []byte) {
 // Carried notes how much of a TCP connection has arrived, and whether it was closed.
 func (w *Wire) Carried(series int, n uint64, closed bool) {
 	s := &w.run.list[series]
-	e := w.run.ends[w.run.net.NodeByName(s.To).ID]
+	e := w.run.ends[w.run.net.NodeByName(s.To).Host]
 	c := &receiver{expected: n + 1}
 	if closed {
 		c.fin, c.expected = n+1, n+2

@@ -134,6 +134,10 @@ func (p *tap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 		}
 		text := fmt.Sprintf("received: %d bytes: %x", f.Len(), f.Data[:min(len(f.Data), 64)])
 		t.lines = append(t.lines, Line{now, n.Name, b.name, port, text})
+		if n.Stub != topo.NoStub {
+			t.ended(f)
+			return
+		}
 		if ip := packet.AsIPv4(f.Data[min(packet.EthernetLen, len(f.Data)):]); ip != nil && packet.Ethernet(f.Data).EtherType() == packet.EtherTypeIPv4 && ip.Dst() != n.IP {
 			t.lines = append(t.lines, Line{now, n.Name, b.name, 0, fmt.Sprintf("note: its IPv4 destination is %v, and this host has %v", ip.Dst(), n.IP)})
 		} else if d := packet.AsEthernet(f.Data); d != nil && d.Dst() != n.MAC && d.Dst()[0]&1 == 0 {

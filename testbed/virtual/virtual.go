@@ -346,6 +346,11 @@ func (l *Lab) newSwitch(n *topo.Node, network fabric.Network) (fabric.Node, erro
 		return nil, err
 	}
 	sw.Attach(network)
+	for i, p := range n.Ports {
+		if l.cfg.Topology.Nodes[p.Peer].Stub == topo.Nothing {
+			sw.LinkChanged(i+1, false)
+		}
+	}
 	l.switches[n.ID] = sw
 	return sw, nil
 }
@@ -364,6 +369,9 @@ func (l *Lab) switchConfig(n *topo.Node) softswitch.Config {
 
 		QueueByClass: l.cfg.Program.Own(),
 		Ports:        make([]softswitch.Port, 0, len(n.Ports)+1), // with that of recirculation
+	}
+	if l.cfg.Program.Own() {
+		cfg.CPUPort = n.Given.CPU
 	}
 	for i, p := range n.Ports {
 		rate := t.Links[p.Link].Rate

@@ -315,7 +315,7 @@ func (c *Collective) slots(t *topo.Topology) (list []slot, key string, err error
 	}
 	byHost := make(map[int][]int)
 	for i := range t.Nodes {
-		if t.Nodes[i].Kind == topo.Host {
+		if t.Nodes[i].Kind == topo.Host && t.Nodes[i].Stub == topo.NoStub {
 			byHost[t.Nodes[i].Host] = append(byHost[t.Nodes[i].Host], i)
 		}
 	}

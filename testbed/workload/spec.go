@@ -230,7 +230,7 @@ func (h Hosts) pick(t *topo.Topology) ([]int, error) {
 	var ids []int
 	picked := make([]bool, len(t.Nodes))
 	add := func(id int) {
-		if t.Nodes[id].Kind == topo.Host && !picked[id] {
+		if n := &t.Nodes[id]; n.Kind == topo.Host && n.Stub == topo.NoStub && !picked[id] {
 			picked[id] = true
 			ids = append(ids, id)
 		}
@@ -270,7 +270,7 @@ func (h Hosts) pick(t *topo.Topology) ([]int, error) {
 
 func host(t *topo.Topology, name string) (int, error) {
 	n := t.NodeByName(name)
-	if n == nil || n.Kind != topo.Host {
+	if n == nil || n.Kind != topo.Host || n.Stub != topo.NoStub {
 		var names []string
 		for _, id := range t.Hosts() {
 			names = append(names, t.Nodes[id].Name)

@@ -54,7 +54,7 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 	sockets := make(map[int]*netns.Socket)
 	reading, stop := context.WithCancel(ctx)
 	var readers, streams sync.WaitGroup
-	failed := make(chan error, len(plan.Hosts))
+	failed := make(chan error, len(c.Net().Nodes))
 	defer func() {
 		stop()
 		readers.Wait()
@@ -62,27 +62,43 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 			s.Close()
 		}
 	}()
-	for _, h := range plan.Hosts {
-		var s *netns.Socket
-		err := n.WithinHost(h.Name, func() (err error) {
-			s, err = netns.Open("", local.HostInterface)
-			return err
-		})
+	// open opens the interface of an adapter, which belongs to a host.
+	open := func(host, adapter int, iface string) error {
+		s, err := netns.Open("", iface)
 		if err != nil {
-			return nil, fmt.Errorf("host %s: %w", h.Name, err)
+			return err
 		}
-		sockets[h.Node] = s
+		sockets[adapter] = s
 		readers.Go(func() {
 			failed <- s.Each(reading, func(f netns.Captured) bool {
 				if !f.Out {
 					mu.Lock()
-					w.Received(h.Node, since(f.Time), f.Data)
+					w.Received(host, since(f.Time), f.Data)
 					last = time.Now()
 					mu.Unlock()
 				}
 				return true
 			})
 		})
+		return nil
+	}
+	for _, h := range plan.Hosts {
+		for _, a := range h.Adapters() {
+			if err := n.WithinHost(h.Name, func() error { return open(h.Node, a.Node, a.Interface) }); err != nil {
+				return nil, fmt.Errorf("host %s: %w", h.Name, err)
+			}
+		}
+	}
+	for _, s := range plan.Switches {
+		for _, p := range s.Ports {
+			if p.CPU == "" {
+				continue
+			}
+			cpu := c.Net().Nodes[s.Node].Ports[p.Number-1].Peer
+			if err := open(cpu, cpu, p.CPU); err != nil {
+				return nil, fmt.Errorf("CPU of switch %s: %w", s.Name, err)
+			}
+		}
 	}
 	if err := n.faults(c, begin); err != nil {
 		return nil, err
@@ -105,7 +121,7 @@ func own(ctx context.Context, c *scenario.Case, plan *local.Plan, seed uint64, o
 		case <-time.After(time.Until(begin.Add(time.Duration(p.At.Nanoseconds())))):
 		}
 		if p.Stream == nil {
-			if err := sockets[p.Host].Send(p.Data); err != nil {
+			if err := sockets[p.By].Send(p.Data); err != nil {
 				return nil, fmt.Errorf("host %s: %w", c.Net().Nodes[p.Host].Name, err)
 			}
 			continue

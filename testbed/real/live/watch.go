@@ -61,8 +61,11 @@ type warning struct {
 func openWatch(p *local.Plan) (*watch, error) {
 	w := &watch{kept: make([]int64, len(p.Topology.Nodes))}
 	for _, s := range p.Switches {
-		for i, port := range s.Ports {
-			other := p.Topology.Nodes[s.Node].Ports[i]
+		for _, port := range s.Ports {
+			if port.CPU != "" {
+				continue
+			}
+			other := p.Topology.Nodes[s.Node].Ports[port.Number-1]
 			isHost := port.Peer == ""
 			if !isHost && (other.Peer < s.Node || other.Peer == s.Node && other.PeerPort < port.Number) {
 				continue // captured at the other end

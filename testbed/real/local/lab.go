@@ -109,7 +109,7 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 		for _, p := range s.Ports {
 			args = append(args, "-i", fmt.Sprintf("%d@%s", p.Number, p.Interface))
 		}
-		return l.SimpleSwitch, append(args, "--", "--grpc-server-addr", s.GRPC, "--cpu-port", fmt.Sprint(CPUPort), "--priority-queues", "8"), nil
+		return l.SimpleSwitch, append(args, "--", "--grpc-server-addr", s.GRPC, "--cpu-port", fmt.Sprint(l.cpuPort(s)), "--priority-queues", "8"), nil
 	}
 	file := filepath.Join(dir, s.Name+".yaml")
 	if err := outfile.Write(file, l.switchFile(s, dir), 0o644); err != nil {
@@ -117,6 +117,16 @@ func (l *Lab) Command(s *Switch, dir string) (string, []string, error) {
 	}
 	// The number may be 0, which is the default in a file.
 	return l.Pauseless, []string{"switch", "--device-id", fmt.Sprint(l.deviceID(s)), "--config", file}, nil
+}
+
+// cpuPort returns the port of BMv2's packet-ins: that of the topology, unless it has an
+// interface.
+func (l *Lab) cpuPort(s *Switch) int {
+	cpu := l.Plan.Topology.Nodes[s.Node].Given.CPU
+	if cpu == 0 || !l.Program.Own() || slices.ContainsFunc(s.Ports, func(p Port) bool { return p.Number == cpu }) {
+		return CPUPort
+	}
+	return cpu
 }
 
 // RelayCommand returns the program and arguments that carry the cables of a file.
@@ -217,6 +227,9 @@ func (l *Lab) switchFile(s *Switch, dir string) []byte {
 		"name": s.Name, "grpc": s.GRPC, "http": s.Metrics, "ports": ports,
 		"buffer": map[string]any{"size": t.Switch.Buffer.String()},
 		"units":  map[string]any{"time": string(m.Units.Time), "depth": string(m.Units.Depth)},
+	}
+	if cpu := t.Nodes[s.Node].Given.CPU; cpu != 0 && l.Program.Own() {
+		file["cpu_port"] = cpu
 	}
 	if l.Trace {
 		file["trace"] = filepath.Join(dir, s.Name+".trace")

@@ -37,8 +37,8 @@ type graph struct {
 }
 
 // WriteP4Utils writes the network as p4-utils' topology.json into a folder, and the
-// switches' programs, compiled, beside it. Of what p4-utils has there, ports to a CPU, queue
-// lengths, and addresses of links between switches are left out: the networks have none.
+// switches' programs, compiled, beside it. Of what p4-utils has there, queue lengths and
+// addresses of links between switches are left out: the networks have none.
 func (l *Lab) WriteP4Utils(dir string) error {
 	t := l.Plan.Scaled
 	var g graph
@@ -60,12 +60,19 @@ func (l *Lab) WriteP4Utils(dir string) error {
 		if s.Thrift != "" {
 			n["thrift_port"] = portOf(s.Thrift)
 		}
+		for _, p := range s.Ports {
+			if p.CPU != "" {
+				n["cpu_port"], n["cpu_port_num"], n["cpu_intf"], n["cpu_ctl_intf"] = true, p.Number, p.Interface, p.CPU
+			}
+		}
 		g.Nodes = append(g.Nodes, n)
 	}
-	hosts := make(map[int]*Host)
+	adapters := make(map[int]Adapter)
 	for i := range l.Plan.Hosts {
 		h := &l.Plan.Hosts[i]
-		hosts[h.Node] = h
+		for _, a := range h.Adapters() {
+			adapters[a.Node] = a
+		}
 		g.Nodes = append(g.Nodes, map[string]any{"id": h.Name, "isHost": true, "isSwitch": false, "ip": h.Addr.String(), "mac": h.MAC.String()})
 	}
 	names := make(map[topo.End]string) // of the switches' interfaces
@@ -76,16 +83,22 @@ func (l *Lab) WriteP4Utils(dir string) error {
 	}
 	for i := range t.Links {
 		k := &t.Links[i]
+		if t.Nodes[k.B.Node].Stub != topo.NoStub {
+			break
+		}
 		e := map[string]any{
-			"source": t.Nodes[k.A.Node].Name, "target": t.Nodes[k.B.Node].Name, "weight": 1,
+			"source": t.Nodes[t.Nodes[k.A.Node].Host].Name, "target": t.Nodes[t.Nodes[k.B.Node].Host].Name, "weight": 1,
 			"bw": float64(k.Rate) / float64(vtime.Mbps), "delay": time.Duration(k.Delay.Nanoseconds()).String(),
 		}
 		for j, ends := range [2][2]topo.End{{k.A, k.B}, {k.B, k.A}} {
 			end, other := ends[0], ends[1]
 			n, number := &t.Nodes[end.Node], fmt.Sprint(j+1)
-			e["node"+number] = n.Name
-			if h := hosts[end.Node]; h != nil {
-				e["port"+number], e["intfName"+number], e["addr"+number], e["ip"+number] = 0, HostInterface, h.MAC.String(), h.Addr.String()
+			e["node"+number] = t.Nodes[n.Host].Name
+			if a, ok := adapters[end.Node]; ok {
+				e["port"+number], e["intfName"+number], e["addr"+number] = t.Adapter(end.Node), a.Interface, a.MAC.String()
+				if a.Addr.IsValid() {
+					e["ip"+number] = a.Addr.String()
+				}
 				continue
 			}
 			mac := n.MAC

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -90,8 +91,8 @@ type Plan struct {
 	HostMTU  int
 	Switches []Switch
 	Hosts    []Host
-	// Cables are the links that a relay carries, by Topology.Links; none if links are
-	// veth pairs alone.
+	// Cables are the links that a relay carries, by Topology.Links without those to stubs,
+	// which are the last ones; none if links are veth pairs alone.
 	Cables []relay.Cable
 
 	longest int // length in bytes of the hosts' longest frame; zero if it is not known
@@ -117,23 +118,36 @@ type Port struct {
 	Peer      string // interface at the other end if it is a switch's, or empty
 	// Relay is the relay's interface at the other end of the veth pair, or empty.
 	Relay string
+	// CPU is the interface at the other end of a port to the switch's CPU, where
+	// controllers send and receive, or empty.
+	CPU string
+}
+
+// Adapter is an interface of a host.
+type Adapter struct {
+	Node      int
+	Interface string       // in the host's namespace
+	Addr      netip.Prefix // with the length of the network; none: a further adapter without an address
+	MAC       packet.MAC
+	Switch    string // the switch's interface of its link
+	// Relay is the relay's interface at the other end of the veth pair; if it is empty, the
+	// switch's is.
+	Relay string
 }
 
 // Host is a host to be made.
 type Host struct {
-	Node int
-	Name string
-	Addr netip.Prefix // with the length of the network
-	MAC  packet.MAC
+	Adapter // the first
+	More    []Adapter
+	Name    string
 	// Commands are those that the topology's file has the host execute. ARP is true if the
 	// host asks for addresses, otherwise it has permanent entries for all other hosts.
 	Commands []Command
 	ARP      bool
-	Switch   string // the switch's interface of its link
-	// Relay is the relay's interface at the other end of the host's veth pair; if it is
-	// empty, the switch's is.
-	Relay string
 }
+
+// Adapters returns all interfaces of a host.
+func (h *Host) Adapters() []Adapter { return append([]Adapter{h.Adapter}, h.More...) }
 
 // metricsAbove is how far the TCP ports of metrics are above those of P4Runtime.
 const metricsAbove = 1000
@@ -193,10 +207,17 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 		}
 		n.Address = s.GRPC
 		for j, port := range n.Ports {
+			stub := given.Nodes[port.Peer].Stub
+			if stub == topo.Nothing || stub == topo.CPU && !o.Own {
+				continue
+			}
 			rate := p.Scaled.Links[port.Link].Rate
 			sp := Port{Number: j + 1, Interface: o.iface(n.Name, j+1), Rate: rate, PPS: max(1, int64(rate)/8/int64(cmp.Or(o.Frame, int(ReferencePacket/vtime.Byte))))}
 			longest := sp.Interface
-			if !o.Direct {
+			if stub == topo.CPU {
+				sp.Interface, sp.CPU = o.Prefix+n.Name+"-cpu-eth0", o.Prefix+n.Name+"-cpu-eth1" // as in p4-utils
+				longest = sp.CPU
+			} else if !o.Direct {
 				sp.Relay = sp.Interface + relayEnd
 				longest = sp.Relay
 			}
@@ -210,13 +231,29 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 		}
 		p.Switches = append(p.Switches, s)
 	}
+	hosts := make(map[int]int) // places in p.Hosts by node
 	for _, i := range given.Hosts() {
 		n := &given.Nodes[i]
 		up := n.Ports[0]
-		h := Host{
-			Node: i, Name: n.Name, Addr: netip.PrefixFrom(n.IP, 8), MAC: n.MAC,
+		a := Adapter{
+			Node: i, Interface: given.Interface(i), Addr: netip.PrefixFrom(n.IP, 8), MAC: n.MAC,
 			Switch: o.iface(given.Nodes[up.Peer].Name, up.PeerPort),
 		}
+		if !o.Direct {
+			a.Relay = a.Switch + hostEnd
+		}
+		if n.Host != i {
+			if a.Addr = n.Given.IP; !o.Own {
+				a.Addr = netip.PrefixFrom(n.IP, 8)
+			}
+			p.Hosts[hosts[n.Host]].More = append(p.Hosts[hosts[n.Host]].More, a)
+			for _, text := range n.Given.Commands { // which this package's callers have made
+				p.Hosts[hosts[n.Host]].Commands = append(p.Hosts[hosts[n.Host]].Commands, Command{Words: strings.Fields(text)})
+			}
+			continue
+		}
+		hosts[i] = len(p.Hosts)
+		h := Host{Adapter: a, Name: n.Name}
 		if o.Own { // profiles have their own addresses
 			h.ARP = n.Given.ARP
 			for _, text := range n.Given.Commands {
@@ -229,9 +266,6 @@ func New(t *topo.Topology, o Options) (*Plan, error) {
 			if n.Given.IP.IsValid() {
 				h.Addr = n.Given.IP
 			}
-		}
-		if !o.Direct {
-			h.Relay = h.Switch + hostEnd
 		}
 		p.Hosts = append(p.Hosts, h)
 	}
@@ -254,6 +288,9 @@ const (
 func (p *Plan) cables(o Options) {
 	for i := range p.Scaled.Links {
 		l := &p.Scaled.Links[i]
+		if p.Topology.Nodes[l.B.Node].Stub != topo.NoStub {
+			break // these links are the last ones
+		}
 		c := relay.Cable{Delay: time.Duration(l.Delay.Nanoseconds()), Rate: int64(l.Rate), Overhead: o.Overhead, Loss: l.Loss}
 		for k, end := range []topo.End{l.A, l.B} {
 			c.Interfaces[k] = o.iface(p.Topology.Nodes[end.Node].Name, end.Port) + relayEnd

@@ -59,7 +59,7 @@ type switchLine struct {
 	Rates              [][2]int64 // port, packets per second
 }
 
-type hostLine struct{ Name, IP, MAC, Switch, Port string }
+type hostLine struct{ Name, IP, MAC, Switch, Port, Interface string }
 
 type commandLine struct {
 	Host       string
@@ -80,7 +80,9 @@ func Script(c Config) ([]byte, error) {
 		Config
 		Scale    string
 		Switches []switchLine
+		CPUs     [][2]string // pairs of interfaces: of a switch, and of its controllers
 		Hosts    []hostLine
+		More     []hostLine // further links of hosts
 		Links    []linkLine
 		MTU      int // of interfaces of switches
 		HostMTU  int
@@ -106,9 +108,12 @@ func Script(c Config) ([]byte, error) {
 			return nil, err
 		}
 		line := switchLine{Name: s.Name, GRPC: s.GRPC, Thrift: s.Thrift, Device: t.Nodes[s.Node].DeviceID, Command: command}
-		for j, p := range s.Ports {
+		for _, p := range s.Ports {
 			line.Rates = append(line.Rates, [2]int64{int64(p.Number), p.PPS})
-			up := t.Nodes[s.Node].Ports[j]
+			if p.CPU != "" {
+				data.CPUs = append(data.CPUs, [2]string{p.Interface, p.CPU})
+			}
+			up := t.Nodes[s.Node].Ports[p.Number-1]
 			if p.Peer != "" && (up.Peer > s.Node || up.Peer == s.Node && up.PeerPort > p.Number) {
 				data.Links = append(data.Links, linkLine{s.Name, p.Number, t.Nodes[up.Peer].Name, up.PeerPort})
 			}
@@ -127,8 +132,19 @@ func Script(c Config) ([]byte, error) {
 		for _, command := range h.Commands {
 			data.Commands = append(data.Commands, commandLine{h.Name, command.Words, command.Background})
 		}
-		up := t.Nodes[h.Node].Ports[0]
-		data.Hosts = append(data.Hosts, hostLine{h.Name, h.Addr.String(), h.MAC.String(), t.Nodes[up.Peer].Name, fmt.Sprint(up.PeerPort)})
+		for _, a := range h.Adapters() {
+			up := t.Nodes[a.Node].Ports[0]
+			addr := ""
+			if a.Addr.IsValid() {
+				addr = a.Addr.String()
+			}
+			line := hostLine{h.Name, addr, a.MAC.String(), t.Nodes[up.Peer].Name, fmt.Sprint(up.PeerPort), a.Interface}
+			if a.Node == h.Node {
+				data.Hosts = append(data.Hosts, line)
+			} else {
+				data.More = append(data.More, line)
+			}
+		}
 	}
 	var b bytes.Buffer
 	if err := script.Execute(&b, data); err != nil {

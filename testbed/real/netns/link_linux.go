@@ -162,11 +162,11 @@ func AwaitCarrier(name string) error {
 	}
 }
 
-// joinHost makes a veth pair from a switch's or relay's interface to eth0 of a host's
+// joinHost makes a veth pair from a switch's or relay's interface to one of a host's
 // namespace, and sets the host's addresses. Switches do not support ARP, so each
 // host has permanent neighbour entries for all others, unless the plan says otherwise.
-func joinHost(namespace string, h local.Host, plan *local.Plan) error {
-	end := cmp.Or(h.Relay, h.Switch)
+func joinHost(namespace string, h local.Host, a local.Adapter, plan *local.Plan) error {
+	end := cmp.Or(a.Relay, a.Switch)
 	if err := checkFree(end); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 	defer ns.Close()
 	v := &netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{Name: end, MTU: plan.SwitchMTU()},
-		PeerName:  local.HostInterface, PeerMTU: uint32(plan.HostMTU), PeerHardwareAddr: net.HardwareAddr(h.MAC[:]), PeerNamespace: netlink.NsFd(ns),
+		PeerName:  a.Interface, PeerMTU: uint32(plan.HostMTU), PeerHardwareAddr: net.HardwareAddr(a.MAC[:]), PeerNamespace: netlink.NsFd(ns),
 	}
 	if err := netlink.LinkAdd(v); err != nil {
 		return fmt.Errorf("veth pair %s–%s: %w", end, h.Name, err)
@@ -186,16 +186,18 @@ func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 		return err
 	}
 	return Within(namespace, func() error {
-		if err := noOffload(local.HostInterface); err != nil {
+		if err := noOffload(a.Interface); err != nil {
 			return err
 		}
-		l, err := netlink.LinkByName(local.HostInterface)
+		l, err := netlink.LinkByName(a.Interface)
 		if err != nil {
 			return err
 		}
-		addr := &netlink.Addr{IPNet: &net.IPNet{IP: h.Addr.Addr().AsSlice(), Mask: net.CIDRMask(h.Addr.Bits(), 32)}}
-		if err := netlink.AddrAdd(l, addr); err != nil {
-			return fmt.Errorf("address %v of %s: %w", h.Addr, h.Name, err)
+		if a.Addr.IsValid() {
+			addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr.Addr().AsSlice(), Mask: net.CIDRMask(a.Addr.Bits(), 32)}}
+			if err := netlink.AddrAdd(l, addr); err != nil {
+				return fmt.Errorf("address %v of %s: %w", a.Addr, h.Name, err)
+			}
 		}
 		if err := netlink.LinkSetUp(l); err != nil {
 			return err
@@ -204,9 +206,14 @@ func joinHost(namespace string, h local.Host, plan *local.Plan) error {
 			if other.Name == h.Name || h.ARP {
 				continue
 			}
-			if err := setNeighbour(l, other); err != nil {
-				return fmt.Errorf("neighbour %s of %s: %w", other.Name, h.Name, err)
+			for _, b := range other.Adapters() {
+				if err := setNeighbour(l, b); err != nil {
+					return fmt.Errorf("neighbour %s of %s: %w", other.Name, h.Name, err)
+				}
 			}
+		}
+		if a.Node != h.Node {
+			return nil
 		}
 		return DropRoCE()
 	})
@@ -239,11 +246,13 @@ func DropRoCE() error {
 	return err
 }
 
-func setNeighbour(l netlink.Link, h local.Host) error {
-	mac := packet.MAC(h.MAC)
+func setNeighbour(l netlink.Link, a local.Adapter) error {
+	if !a.Addr.IsValid() {
+		return nil
+	}
 	return netlink.NeighSet(&netlink.Neigh{
 		LinkIndex: l.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT,
-		IP: h.Addr.Addr().AsSlice(), HardwareAddr: net.HardwareAddr(mac[:]),
+		IP: a.Addr.Addr().AsSlice(), HardwareAddr: net.HardwareAddr(a.MAC[:]),
 	})
 }
 

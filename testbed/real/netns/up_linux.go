@@ -96,14 +96,16 @@ func (n *Network) links(ctx context.Context) error {
 		if err := n.make("netns", ns, func() error { return makeNamespace(ns) }); err != nil {
 			return err
 		}
-		if err := n.make("link", cmp.Or(h.Relay, h.Switch), func() error { return joinHost(ns, h, n.Plan) }); err != nil {
-			return err
+		for _, a := range h.Adapters() {
+			if err := n.make("link", cmp.Or(a.Relay, a.Switch), func() error { return joinHost(ns, h, a, n.Plan) }); err != nil {
+				return err
+			}
 		}
 	}
 	for _, s := range n.Plan.Switches {
 		for _, p := range s.Ports {
-			other := cmp.Or(p.Relay, p.Peer)
-			if p.Relay == "" && (p.Peer == "" || p.Peer < p.Interface) {
+			other := cmp.Or(p.CPU, p.Relay, p.Peer)
+			if p.CPU == "" && p.Relay == "" && (p.Peer == "" || p.Peer < p.Interface) {
 				continue // to a host, or made at the other end
 			}
 			if ctx.Err() != nil {
@@ -127,8 +129,10 @@ func (n *Network) awaitCarriers() error {
 		}
 	}
 	for _, h := range n.Plan.Hosts {
-		if err := Within(Namespace(n.Name, h.Name), func() error { return AwaitCarrier(local.HostInterface) }); err != nil {
-			return fmt.Errorf("host %s: %w", h.Name, err)
+		for _, a := range h.Adapters() {
+			if err := Within(Namespace(n.Name, h.Name), func() error { return AwaitCarrier(a.Interface) }); err != nil {
+				return fmt.Errorf("host %s: %w", h.Name, err)
+			}
 		}
 	}
 	return nil
