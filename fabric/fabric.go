@@ -331,7 +331,7 @@ func (f *Fabric) addFlow(fl Flow, q *queue) error {
 	}
 	for _, n := range [4]int{fl.Src, fl.Dst, fl.Back[0], fl.Back[1]} {
 		if n < 0 || n >= len(f.hosts) || f.topo.Nodes[n].Kind != topo.Host {
-			return fmt.Errorf("node %d is no host", n)
+			return fmt.Errorf("node %d is not a host", n)
 		}
 	}
 	src, dst := f.topo.Nodes[fl.Src].Host, f.topo.Nodes[fl.Dst].Host

@@ -428,8 +428,8 @@ func TestFlowsAreChecked(t *testing.T) {
 		change func(*Flow)
 		want   string
 	}{
-		{func(f *Flow) { f.Src = 99 }, "flow 1: node 99 is no host"},
-		{func(f *Flow) { f.Dst = b.net.NodeByName("l1").ID }, "is no host"},
+		{func(f *Flow) { f.Src = 99 }, "flow 1: node 99 is not a host"},
+		{func(f *Flow) { f.Dst = b.net.NodeByName("l1").ID }, "is not a host"},
 		{func(f *Flow) { f.Dst = f.Src }, "h1 sends to itself"},
 		{func(f *Flow) { f.Size = 0 }, "size 0"},
 		{func(f *Flow) { f.Size = 1 << 40 }, "must be from 1 byte to 8388608 packets"},
@@ -603,8 +603,8 @@ func TestWrongAdapters(t *testing.T) {
 	for want, f := range map[string]Flow{
 		"a sends to itself":               {Src: 0, Dst: 5, Size: 1},
 		"acknowledgements go from a to a": {Src: 0, Dst: 1, Size: 1, Back: [2]int{5, 0}},
-		"node 3 is no host":               {Src: 0, Dst: 1, Size: 1, Back: [2]int{3, 0}},
-		"node 7 is no host":               {Src: 0, Dst: 7, Size: 1},
+		"node 3 is not a host":            {Src: 0, Dst: 1, Size: 1, Back: [2]int{3, 0}},
+		"node 7 is not a host":            {Src: 0, Dst: 7, Size: 1},
 	} {
 		if err := b.AddFlows([]Flow{f}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

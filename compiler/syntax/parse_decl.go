@@ -240,7 +240,7 @@ func (p *parser) method(extern string) Decl {
 	var f *FuncDecl
 	if p.tok.Kind.isName() && p.peek(1) == LParen {
 		if p.tok.Text != extern {
-			p.fail("method %s has no result type, and is no constructor of %s", p.tok.Text, extern)
+			p.fail("method %s has no result type, and is not a constructor of %s", p.tok.Text, extern)
 		}
 		f = &FuncDecl{}
 		f.Name = p.name("a constructor")

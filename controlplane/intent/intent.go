@@ -125,7 +125,7 @@ func newPlan(t *topo.Topology, m *manifest.Manifest, o Options) *Plan {
 func (p *Plan) Switch(node int) ([]*p4v1.Entity, error) {
 	t := p.topo
 	if node < 0 || node >= len(t.Nodes) || t.Nodes[node].Kind != topo.Switch {
-		return nil, fmt.Errorf("node %d is no switch of topology %s", node, t.Name)
+		return nil, fmt.Errorf("node %d is not a switch of topology %s", node, t.Name)
 	}
 	b := p.builder(&t.Nodes[node])
 	if err := b.checkThresholds(); err != nil {

@@ -40,7 +40,7 @@ func (r *mininetReader) numbered() {
 	number := func(name, first string) byte {
 		n, err := strconv.ParseUint(strings.TrimPrefix(name, first), 10, 8)
 		if err != nil || !strings.HasPrefix(name, first) {
-			r.errorf("hosts", "%s is no name of %s and a number up to 255, from which addresses follow in a file with a list of hosts", name, first)
+			r.errorf("hosts", "%s is not made of %s and a number up to 255, from which addresses follow in a file with a list of hosts", name, first)
 		}
 		return byte(n)
 	}

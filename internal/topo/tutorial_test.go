@@ -55,7 +55,7 @@ func TestOldNetworksForMininet(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"hosts": ["h1", "server"], "switches": {"s1": {}}, "links": [["h1", "s1"], ["server", "s1"]]}`: "server is no name of h and a number up to 255",
+		`{"hosts": ["h1", "server"], "switches": {"s1": {}}, "links": [["h1", "s1"], ["server", "s1"]]}`: "server is not made of h and a number up to 255",
 		`{"hosts": ["h1", {"h2": 1}], "switches": {"s1": {}}, "links": [["h1", "s1"]]}`:                  "a key must be a plain word",
 		`{"hosts": ["h1", "h2"], "switches": {"s1": {}}, "links": [["h1", "s1"]]}`:                       "host h2 needs exactly one link, to a switch",
 	} {

@@ -71,7 +71,7 @@ func Check(expect []Expectation, list []Spec, t *topo.Topology, f *yamlfile.File
 		}
 		for _, c := range e.Bytes {
 			if !strings.ContainsRune("0123456789abcdefABCDEF* ", c) {
-				f.Errorf(at("bytes"), "%q is no hexadecimal digit", c)
+				f.Errorf(at("bytes"), "%q is not a hexadecimal digit", c)
 				break
 			}
 		}

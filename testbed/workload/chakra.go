@@ -103,7 +103,7 @@ func readChakra(names []string, files []io.Reader, j *Job) (*execution, error) {
 }
 
 // errTruncated is the cause of an error for a message that ends early.
-var errTruncated = errors.New("the message ends early, or is no protobuf: is this a Chakra execution trace?")
+var errTruncated = errors.New("the message ends early, or is not protobuf: is this a Chakra execution trace?")
 
 // read reads the messages of a file: each follows its length, the first one is
 // GlobalMetadata.

@@ -242,7 +242,7 @@ func (c *Collective) check(t *topo.Topology, _ bool) (string, error) {
 		hosts[t.Nodes[s.node].Host] = true
 	}
 	if c.Hierarchical && n%c.perHost(t, slots[0].node) != 0 {
-		return "ranks", fmt.Errorf("hierarchical needs as many ranks on each host; %d ranks are no multiple of %d", n, c.perHost(t, slots[0].node))
+		return "ranks", fmt.Errorf("hierarchical needs as many ranks on each host; %d ranks are not a multiple of %d", n, c.perHost(t, slots[0].node))
 	}
 	if len(hosts) < 2 {
 		return "on", fmt.Errorf("all ranks are on %s, so that nothing uses the network", t.Nodes[slots[0].node].Name)

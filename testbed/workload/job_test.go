@@ -361,7 +361,7 @@ func TestWrongFilesOfJobs(t *testing.T) {
 		{"a.txt", head + "1\na -1 1 NONE 0 1 NONE 0 1 NONE 0\n", "a.txt:3: a layer has 12 columns, not 11"},
 		{"a.txt", head + "1\na -1 1 REDUCE 9 1 NONE 0 1 NONE 0 1\n", `column 4: collective "REDUCE" is not supported`},
 		{"a.txt", "HYBRID_TRANSFORMER_FWD_IN_BCKWD pp: 4\n", "pp is 4: pipelines are not supported"},
-		{"a.et", "hello", "a.et: byte 0: the message ends early, or is no protobuf"},
+		{"a.et", "hello", "a.et: byte 0: the message ends early, or is not protobuf"},
 		{"a.et", newET().node(1, 2, 0, nil).String(), "MEM_LOAD_NODE (type 2) is not supported"},
 		{"a.et", newET().node(1, 4, 0, []uint64{3}).String(), "it depends on node 3, which is not in the file"},
 		{"a.et", newET().node(1, 7, 0, nil, attr{"comm_type", 9}, attr{"comm_size", 100}).String(), "collective BARRIER (comm_type 9) is not supported"},

@@ -205,7 +205,7 @@ func (m *model) build(b *builder) {
 	n := len(b.slots)
 	tp := m.groups["model_parallel_NPU_group"]
 	if n%tp != 0 || n/tp%max(m.groups["ep"], 1) != 0 {
-		b.fail(m.src.fail(1, "%d ranks are no multiple of groups of %d ranks and %d experts; give ranks", n, tp, max(m.groups["ep"], 1)))
+		b.fail(m.src.fail(1, "%d ranks are not a multiple of groups of %d ranks and %d experts; give ranks", n, tp, max(m.groups["ep"], 1)))
 		return
 	}
 	all := make([][]int, 1)

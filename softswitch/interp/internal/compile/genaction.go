@@ -294,7 +294,7 @@ func (c *compiler) genMarkToDrop(p *bmv2json.Primitive) {
 	std, _, _ := c.lookupField(c.arch.EgressSpec)
 	h := c.headers[v.Name]
 	if v.Type != bmv2json.TypeHeader || h == nil {
-		c.errorf(v.Pos, "parameter 1 of mark_to_drop is no header")
+		c.errorf(v.Pos, "parameter 1 of mark_to_drop is not a header")
 		return
 	}
 	if h == std {

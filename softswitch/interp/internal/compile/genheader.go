@@ -80,7 +80,7 @@ func (c *compiler) block(e *expr) int {
 		}
 		return t
 	}
-	c.errorf(e.pos, "%s is no header", e.op)
+	c.errorf(e.pos, "%s is not a header", e.op)
 	return c.constSlot(bigZero, 1)
 }
 
