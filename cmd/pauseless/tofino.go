@@ -264,10 +264,10 @@ BfPipelineConfig with bfrt.json, context.json and tofino.bin.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			scope := make([]uint32, len(pipes))
-			for i, p := range pipes {
-				scope[i] = uint32(p)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			scope, err := pipelines(pipes)
+			if err != nil {
+				return usageErrorf(cmd, "--pipes: %v", err)
 			}
 			p, err := bfrt.ReadProgram(filepath.Base(filepath.Clean(args[0])), args[0], scope...)
 			if err != nil {

@@ -118,9 +118,9 @@ func (a *tofinoApply) read(cmd *cobra.Command, topology, dir string) error {
 	if a.net, err = topo.Read(topology); err != nil {
 		return err
 	}
-	scope := make([]uint32, len(a.pipes))
-	for i, p := range a.pipes {
-		scope[i] = uint32(p)
+	scope, err := pipelines(a.pipes)
+	if err != nil {
+		return usageErrorf(cmd, "--pipes: %v", err)
 	}
 	name := filepath.Base(filepath.Clean(dir))
 	if a.program, err = bfrt.ReadProgram(name, dir, scope...); err != nil {

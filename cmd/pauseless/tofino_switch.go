@@ -255,7 +255,11 @@ or in all. A cell of two fields is written with both.`,
 			}
 			to := uint32(bfrt.PipeAll)
 			if cmd.Flags().Changed("pipe") {
-				to = uint32(pipe)
+				list, err := pipelines([]uint{uint(pipe)})
+				if err != nil {
+					return usageErrorf(cmd, "--pipe: %v", err)
+				}
+				to = list[0]
 			}
 			return t.with(cmd, func(ctx context.Context, _ *printer) error {
 				for _, s := range t.open {
@@ -270,6 +274,19 @@ or in all. A cell of two fields is written with both.`,
 	t.flags(cmd)
 	cmd.Flags().IntVar(&pipe, "pipe", 0, "write only the pipeline of this number (default: all)")
 	return cmd
+}
+
+// pipelines returns the numbers of pipelines. Those of the largest Tofino are 0 to 7, and
+// greater ones would address others, or all.
+func pipelines(list []uint) ([]uint32, error) {
+	var scope []uint32
+	for _, p := range list {
+		if p > 7 {
+			return nil, fmt.Errorf("there is no pipeline %d", p)
+		}
+		scope = append(scope, uint32(p))
+	}
+	return scope, nil
 }
 
 // parseFields reads VALUE or FIELD=VALUE….
@@ -310,7 +327,7 @@ func (s *openTofino) register(r cellRange) (bfrt.Register, error) {
 	switch {
 	case err != nil:
 		return def, fmt.Errorf("%w; `pauseless tofino registers` lists those of program %s", err, s.program)
-	case r.last >= def.Size:
+	case def.Size > 0 && r.last >= def.Size:
 		return def, fmt.Errorf("%s has cells 0 to %d", r.name, def.Size-1)
 	}
 	return def, nil

@@ -43,15 +43,16 @@ func TestCellsThatASwitchSends(t *testing.T) {
 // did a field of 2^62 bits when an entry was written.
 func TestHostileTables(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"tables":[null]}`:     "table 1: it is null",
-		`{"tables":[{"id":1}]}`: "its name has 0 bytes",
-		`{"tables":[{"id":1,"name":"` + strings.Repeat("x", 1025) + `"}]}`:                                                       "its name has 1025 bytes",
-		`{"tables":[{"name":"a"},{"id":1,"name":"b","key":[{"name":"k","type":{"type":"bytes","width":4611686018427387904}}]}]}`: "table 2: b: field \"k\" has 4611686018427387904 bits",
-		`{"tables":[{"name":"b","data":[{"singleton":{"name":"k","type":{"type":"bytes","width":-1}}}]}]}`:                       "field \"k\" has -1 bits",
-		`{"tables":[{"name":"b","action_specs":[{"data":[{"name":"k","type":{"width":65537}}]}]}]}`:                              "field \"k\" has 65537 bits",
-		`{"tables":[{"name":"b","size":-1}]}`:                                                                                    "a size of -1",
-		`{"tables":[{"name":"a","id":7},{"name":"b","id":7}]}`:                                                                   "have the same id",
-		`{"tables":[{"name":"b","data":[{"singleton":[]}]}]}`:                                                                    "bfrt.json:",
+		`{"tables":[null]}`:                "table 1: it is null",
+		`{"tables":[{"id":1}]}`:            "its name has 0 bytes",
+		`{"tables":[{"id":1,"name":"b"}]}`: "b has no table_type",
+		`{"tables":[{"id":1,"name":"` + strings.Repeat("x", 1025) + `"}]}`:                                                                                         "its name has 1025 bytes",
+		`{"tables":[{"name":"a","table_type":"x"},{"id":1,"name":"b","table_type":"x","key":[{"name":"k","type":{"type":"bytes","width":4611686018427387904}}]}]}`: "table 2: b: field \"k\" has 4611686018427387904 bits",
+		`{"tables":[{"name":"b","table_type":"x","data":[{"singleton":{"name":"k","type":{"type":"bytes","width":-1}}}]}]}`:                                        "field \"k\" has -1 bits",
+		`{"tables":[{"name":"b","table_type":"x","action_specs":[{"id":1,"name":"a","data":[{"name":"k","type":{"width":65537}}]}]}]}`:                             "field \"k\" has 65537 bits",
+		`{"tables":[{"name":"b","table_type":"x","size":-1}]}`:                                                                                                     "a size of -1",
+		`{"tables":[{"name":"a","table_type":"x","id":7},{"name":"b","table_type":"x","id":7}]}`:                                                                   "have the same id",
+		`{"tables":[{"name":"b","table_type":"x","data":[{"singleton":[]}]}]}`:                                                                                     "bfrt.json:",
 		`[]`: "bfrt.json:",
 		``:   "bfrt.json:",
 	} {
@@ -59,7 +60,7 @@ func TestHostileTables(t *testing.T) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := ParseInfo([]byte(`{"tables":[{"name":"b","data":[null]}]}`), []byte(`{}`)); err != nil {
+	if _, err := ParseInfo([]byte(`{"tables":[{"name":"b","table_type":"x","data":[null]}]}`), []byte(`{}`)); err != nil {
 		t.Error(err)
 	}
 }

@@ -51,7 +51,8 @@ type Client struct {
 
 // Dial connects and subscribes. The server identifies clients by their stream.
 func Dial(ctx context.Context, address string, o Options) (*Client, error) {
-	conn, err := grpc.NewClient(address, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, o.Dial...)...)
+	conn, err := grpc.NewClient(address, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer))}, o.Dial...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -240,29 +241,41 @@ type Entry struct {
 	Data    map[string]any
 }
 
-// Write updates entries of a pipeline, or of all with PipeAll. It tries all of
-// them, and the error names each that failed.
+// Write updates entries of a pipeline, or of all with PipeAll, in messages of up to
+// 8192 entries. It tries all of a message, and the error names each that failed; it
+// says how many entries were written by earlier messages.
 func (c *Client) Write(ctx context.Context, pipe uint32, op bfrtpb.Update_Type, entries ...Entry) error {
 	if c.info == nil || c.assumed {
 		return errors.New("BF Runtime: bind to a program first")
 	}
-	req := &bfrtpb.WriteRequest{Target: c.target(pipe), ClientId: c.options.ClientID, P4Name: c.program}
-	for _, e := range entries {
-		t, err := c.info.Table(e.Table)
-		if err != nil {
+	for done := 0; done == 0 || done < len(entries); done += maxBatch {
+		list := entries[done:min(done+maxBatch, len(entries))]
+		req := &bfrtpb.WriteRequest{Target: c.target(pipe), ClientId: c.options.ClientID, P4Name: c.program}
+		for _, e := range list {
+			t, err := c.info.Table(e.Table)
+			if err != nil {
+				return err
+			}
+			entry, err := e.encode(t, op == bfrtpb.Update_DELETE)
+			if err != nil {
+				return fmt.Errorf("table %s: %w", t.Name, err)
+			}
+			req.Updates = append(req.Updates, &bfrtpb.Update{Type: op, Entity: &bfrtpb.Entity{Entity: &bfrtpb.Entity_TableEntry{TableEntry: entry}}})
+		}
+		if _, err := c.rpc.Write(ctx, req); err != nil {
+			err = explain(err, func(i int) string { return list[min(i, len(list)-1)].Table })
+			if done > 0 {
+				err = fmt.Errorf("after %d of %d entries: %w", done, len(entries), err)
+			}
 			return err
 		}
-		entry, err := e.encode(t, op == bfrtpb.Update_DELETE)
-		if err != nil {
-			return fmt.Errorf("table %s: %w", t.Name, err)
-		}
-		req.Updates = append(req.Updates, &bfrtpb.Update{Type: op, Entity: &bfrtpb.Entity{Entity: &bfrtpb.Entity_TableEntry{TableEntry: entry}}})
-	}
-	if _, err := c.rpc.Write(ctx, req); err != nil {
-		return explain(err, func(i int) string { return entries[min(i, len(entries)-1)].Table })
 	}
 	return nil
 }
+
+// maxBatch is the greatest number of entries in a message, which thus has less than the
+// 4 MB that gRPC's servers accept by default.
+const maxBatch = 8192
 
 func (c *Client) target(pipe uint32) *bfrtpb.TargetDevice {
 	return &bfrtpb.TargetDevice{DeviceId: c.options.DeviceID, PipeId: pipe, Direction: 0xff, PrsrId: 0xff}

@@ -4,7 +4,6 @@ package bfrt
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,28 +37,21 @@ type Table struct {
 	Attributes []string `json:"attributes"`
 }
 
-// Datum is a field of the data of a table or of an action.
-type Datum struct{ Field }
-
-// UnmarshalJSON reads a field in one of its two forms. The compiler writes fields of
+// Datum is a field of the data of a table or of an action. The compiler writes fields of
 // actions as objects, the driver writes them within "singleton", as both do with
-// fields of tables.
-func (d *Datum) UnmarshalJSON(b []byte) error {
-	var x struct {
-		Mandatory bool   `json:"mandatory"`
-		ReadOnly  bool   `json:"read_only"`
-		Singleton *Field `json:"singleton"`
+// fields of tables; ParseInfo makes the former of the latter.
+type Datum struct {
+	Field
+	IsMandatory bool   `json:"mandatory"`
+	IsReadOnly  bool   `json:"read_only"`
+	Singleton   *Field `json:"singleton"`
+}
+
+func (d *Datum) flatten() {
+	if d.Singleton != nil {
+		d.Field, d.Singleton = *d.Singleton, nil
 	}
-	if err := json.Unmarshal(b, &x); err != nil {
-		return err
-	}
-	if x.Singleton != nil {
-		d.Field = *x.Singleton
-	} else if err := json.Unmarshal(b, &d.Field); err != nil {
-		return err
-	}
-	d.Mandatory, d.ReadOnly = x.Mandatory, x.ReadOnly
-	return nil
+	d.Mandatory, d.ReadOnly = d.IsMandatory, d.IsReadOnly
 }
 
 // Action is an action of a table with its data fields.
@@ -101,6 +93,9 @@ func ParseInfo(files ...[]byte) (*Info, error) {
 			if info.byID[t.ID] != nil {
 				return nil, fmt.Errorf("bfrt.json: tables %s and %s have the same id %#x", info.byID[t.ID].Name, t.Name, t.ID)
 			}
+			if info.tables[t.Name] != nil {
+				return nil, fmt.Errorf("bfrt.json: table %d: there is another table %s", i+1, t.Name)
+			}
 			info.byID[t.ID] = t
 			info.tables[t.Name] = t
 		}
@@ -122,21 +117,80 @@ func (t *Table) check() error {
 		return errors.New("it is null")
 	case t.Name == "" || len(t.Name) > maxName:
 		return fmt.Errorf("its name has %d bytes, must have from 1 to %d", len(t.Name), maxName)
+	case t.Kind == "":
+		return fmt.Errorf("%s has no table_type", t.Name)
+	case t.ID == 0 && t.ofProgram():
+		return fmt.Errorf("%s has no id", t.Name)
 	case t.Size < 0:
 		return fmt.Errorf("%s has a size of %d", t.Name, t.Size)
+	case t.Kind == registers && (len(t.Key) != 1 || len(t.Data) == 0):
+		return fmt.Errorf("%s: a register array has one key field and data, not %d and %d fields of data", t.Name, len(t.Key), len(t.Data))
 	}
-	fields := slices.Concat(t.Key, t.DataFields(nil))
+	for i := range t.Data {
+		t.Data[i].flatten()
+	}
+	if err := t.checkFields("key", t.Key); err != nil {
+		return err
+	}
+	if err := t.checkFields("data", t.DataFields(nil)); err != nil {
+		return err
+	}
+	ids, names := make(map[uint32]bool), make(map[string]bool)
 	for i := range t.Actions {
-		for _, d := range t.Actions[i].Data {
-			fields = append(fields, d.Field)
+		a := &t.Actions[i]
+		if a.Name == "" || a.ID == 0 || names[a.Name] || ids[a.ID] {
+			return fmt.Errorf("%s: action %d has the name %.100q and the id %d; both must be there, and differ from those of other actions", t.Name, i+1, a.Name, a.ID)
 		}
-	}
-	for _, f := range fields {
-		if f.Type.Width < 0 || f.Type.Width > maxWidth {
-			return fmt.Errorf("%s: field %.100q has %d bits, must have up to %d", t.Name, f.Name, f.Type.Width, maxWidth)
+		ids[a.ID], names[a.Name] = true, true
+		fields := make([]Field, len(a.Data))
+		for j := range a.Data {
+			a.Data[j].flatten()
+			fields[j] = a.Data[j].Field
+		}
+		if err := t.checkFields("action "+a.Name, fields); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkFields checks fields that are given together. In tables of a program, each has
+// a name, a number and a type; the driver's own may have other fields, such as a choice
+// of several.
+func (t *Table) checkFields(of string, fields []Field) error {
+	ids, names := make(map[uint32]bool), make(map[string]bool)
+	for i := range fields {
+		f := &fields[i]
+		if f.Type.Width < 0 || f.Type.Width > maxWidth {
+			return fmt.Errorf("%s: field %.100q has %d bits, must have up to %d", t.Name, f.Name, f.Type.Width, maxWidth)
+		}
+		if f.Name == "" && t.Kind != registers && of != "key" {
+			continue // a choice
+		}
+		switch {
+		case f.Name == "" || len(f.Name) > maxName:
+			return fmt.Errorf("%s: field %d of %s has a name of %d bytes, must have from 1 to %d", t.Name, i+1, of, len(f.Name), maxName)
+		case names[f.Name] || ids[f.ID]:
+			return fmt.Errorf("%s: %s has two fields %.100q, or two with the id %d", t.Name, of, f.Name, f.ID)
+		case !t.ofProgram():
+		case f.ID == 0:
+			return fmt.Errorf("%s: field %.100q of %s has no id", t.Name, f.Name, of)
+		case f.Bits() == 0 && !slices.Contains([]string{"string", "bool", "float"}, f.Type.Kind):
+			return fmt.Errorf("%s: field %.100q of %s is of type %.100q with %d bits, which has no values", t.Name, f.Name, of, f.Type.Kind, f.Type.Width)
+		case of == "key" && f.Match == "":
+			return fmt.Errorf("%s: key field %.100q has no match_type", t.Name, f.Name)
+		}
+		ids[f.ID], names[f.Name] = true, true
+	}
+	return nil
+}
+
+// registers is the kind of register arrays.
+const registers = "Register"
+
+// ofProgram reports whether a table or register array is the program's.
+func (t *Table) ofProgram() bool {
+	return t.Kind == registers || strings.HasPrefix(t.Kind, "MatchAction_")
 }
 
 // Table finds a table by its name, with or without the pipe's name as prefix.

@@ -3,6 +3,7 @@
 package bfrt
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -34,8 +35,12 @@ func ReadProgram(name, dir string, pipes ...uint32) (*Program, error) {
 		}
 		*to = data
 	}
-	if _, err := ParseInfo(p.Info); err != nil {
-		return nil, fmt.Errorf("program %s: %w", name, err)
+	info, err := ParseInfo(p.Info)
+	if err == nil && len(info.tables) == 0 {
+		err = errors.New("bfrt.json: it has no tables")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("program %s, in %s: %w; `pauseless tofino build` makes it again", name, dir, err)
 	}
 	return p, nil
 }

@@ -235,7 +235,7 @@ func (t *Table) ofDevice() bool {
 
 // fixed reports whether entries always exist, so that they are only modified.
 func (t *Table) fixed() bool {
-	return t.Kind == "Register" || strings.HasPrefix(t.Name, "tf1.tm.") && t.Name != groupTable
+	return t.Kind == registers || strings.HasPrefix(t.Name, "tf1.tm.") && t.Name != groupTable
 }
 
 // key returns a text that is equal for all entries with the same key.

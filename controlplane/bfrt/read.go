@@ -22,7 +22,7 @@ type Register struct {
 // Registers returns the register arrays of the program, by name.
 func (i *Info) Registers() (list []Register) {
 	for _, name := range i.Names() {
-		if t := i.tables[name]; t.Kind == "Register" {
+		if t := i.tables[name]; t.Kind == registers {
 			list = append(list, t.register())
 		}
 	}
@@ -41,7 +41,7 @@ func (t *Table) register() Register {
 // Register finds a register array by its name.
 func (i *Info) Register(name string) (Register, error) {
 	t, err := i.Table(name)
-	if err == nil && t.Kind != "Register" {
+	if err == nil && t.Kind != registers {
 		err = fmt.Errorf("%s is not a register", name)
 	}
 	if err != nil {
@@ -148,7 +148,13 @@ func (c *Client) SetCells(ctx context.Context, pipe uint32, r Register, first, l
 		}
 		return fmt.Errorf("register %s: a cell is written with all its fields, which are %s", r.Name, strings.Join(names, " and "))
 	}
-	var entries []Entry
+	switch n := last - first + 1; {
+	case n < 1:
+		return fmt.Errorf("register %s: bfrt.json does not say how many cells it has: name the cells, as in %s[0..7]", r.Name, r.Name)
+	case n > maxCells:
+		return fmt.Errorf("register %s: %d cells, no Tofino has more than %d", r.Name, n, maxCells)
+	}
+	entries := make([]Entry, 0, last-first+1)
 	for i := first; i <= last; i++ {
 		e := cell(r.Name, i)
 		e.Data = data
@@ -156,6 +162,10 @@ func (c *Client) SetCells(ctx context.Context, pipe uint32, r Register, first, l
 	}
 	return c.Write(ctx, pipe, bfrtpb.Update_MODIFY, entries...)
 }
+
+// maxCells is beyond the cells of any register array: those of bits that fill all SRAM
+// of a stage.
+const maxCells = 1 << 22
 
 // short returns the last part of a dotted name.
 func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

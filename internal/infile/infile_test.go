@@ -184,3 +184,28 @@ func FuzzWeigher(f *testing.F) {
 		JSON(text, new(big))
 	})
 }
+
+// Errors of JSON name the place and the key, in words of JSON.
+func TestErrorsOfJSONHaveAPlace(t *testing.T) {
+	type item struct {
+		Size uint8  `json:"size"`
+		Name string `json:"name"`
+	}
+	type listed struct{ item }
+	for text, want := range map[string]string{
+		"{\n \"list\": [{\"size\": 1},\n  {\"size\": \"x\"}]}": "line 3, column 14: list.size is string, must be a whole number of up to 8 bits from 0",
+		`{"list": [{"size": 256}]}`:                            "line 1, column 22: list.size is number 256, must be a whole number",
+		`{"list": [{"name": 256}]}`:                            "list.name is number, must be text",
+		`{"list": 7}`:                                          "list is number, must be a list",
+		"{\n\"list\": [}":                                      "line 2, column 10: invalid character '}'",
+		`[]`:                                                   "line 1, column 1: the value is array, must be an object",
+		`{"list": [`:                                           "line 1, column 10: unexpected end of the text",
+	} {
+		var v struct {
+			List []listed `json:"list"`
+		}
+		if err := JSON([]byte(text), &v); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -78,12 +78,67 @@ func Weighed(text []byte, v any, most int64, set ...func(*json.Decoder)) (weight
 		f(d)
 	}
 	if err := d.Decode(v); err != nil {
-		return weight, err
+		return weight, Located(text, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return weight, errors.New("there is text after the end of the JSON value")
 	}
 	return weight, nil
+}
+
+// Located returns an error of decoding a text of JSON with its line and column, and in
+// words that do not name types of Go.
+func Located(text []byte, err error) error {
+	var offset int64
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		offset = e.Offset
+	case *json.UnmarshalTypeError:
+		offset = e.Offset
+		var keys []string
+		for key := range strings.SplitSeq(e.Field, ".") {
+			if bytes.Contains(text, []byte(`"`+key+`"`)) { // not the name of an embedded struct
+				keys = append(keys, key)
+			}
+		}
+		what := strings.Join(keys, ".")
+		if what == "" {
+			what = "the value"
+		}
+		err = fmt.Errorf("%s is %s, must be %s", what, e.Value, kindOf(e.Type))
+	default:
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			offset, err = int64(len(text)), errors.New("unexpected end of the text")
+		} else {
+			return err
+		}
+	}
+	before := text[:max(0, min(offset, int64(len(text)))-1)]
+	return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'), err)
+}
+
+// kindOf names what a value of JSON must be to be decoded as a t.
+func kindOf(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("a whole number of up to %d bits from 0", t.Bits())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return fmt.Sprintf("a whole number of up to %d bits", t.Bits())
+	}
+	return "of another type"
 }
 
 // weigher goes through a text together with the type that it is decoded into, and

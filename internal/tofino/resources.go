@@ -144,7 +144,7 @@ func (s *stageFile) use() Use {
 // Parse reads a resources.json. Errors name the file and the cause.
 func Parse(name string, data []byte) (*Program, error) {
 	var f file
-	if err := json.Unmarshal(data, &f); err != nil {
+	if err := infile.JSON(data, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if f.Resources == nil || f.Resources.MAU == nil {
@@ -154,6 +154,9 @@ func Parse(name string, data []byte) (*Program, error) {
 		return nil, fmt.Errorf("%s has schema version %q, this program reads 2.x", name, f.Schema)
 	}
 	mau := f.Resources.MAU
+	if n := max(mau.Stages, len(mau.MAUStages)); n < 1 || n > maxStages {
+		return nil, fmt.Errorf("%s: resources.mau has %d stages, must have from 1 to %d", name, n, maxStages)
+	}
 	p := &Program{Name: f.Name, Compiler: f.Compiler, Of: mau.Stages, ByStage: make([]Use, max(mau.Stages, len(mau.MAUStages)))}
 	for i := range mau.MAUStages {
 		s := &mau.MAUStages[i]
@@ -174,6 +177,9 @@ func Parse(name string, data []byte) (*Program, error) {
 	}
 	return p, nil
 }
+
+// maxStages is beyond the stages of any Tofino.
+const maxStages = 64
 
 // slotsPerALU is the number of instructions of a stateful ALU.
 const slotsPerALU = 4
@@ -197,7 +203,7 @@ type contextFile struct {
 // of the same program, as far as actions call them.
 func (p *Program) AddInstructions(name string, data []byte) error {
 	var c contextFile
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := infile.JSON(data, &c); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if len(c.Tables) == 0 {

@@ -93,6 +93,7 @@ func TestParseErrors(t *testing.T) {
 		`{`:  "unexpected end",
 		`{}`: "no resources.mau",
 		`{"schema_version": "1.0.3", "resources": {"mau": {"nStages": 12}}}`:                                       `schema version "1.0.3"`,
+		`{"schema_version": "2.0.0", "resources": {"mau": {"nStages": 4611686018427387904}}}`:                      "4611686018427387904 stages",
 		`{"schema_version": "2.0.0", "resources": {"mau": {"nStages": 12, "mau_stages": [{"stage_number": 12}]}}}`: "stage 12 of 12",
 	} {
 		if _, err := Parse("r.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "r.json") {

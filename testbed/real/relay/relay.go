@@ -12,7 +12,6 @@ package relay
 
 import (
 	"container/heap"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -45,12 +44,12 @@ func ReadConfig(name string) (*Config, error) {
 		return nil, err
 	}
 	var c Config
-	if err := json.Unmarshal(text, &c); err != nil {
+	if err := infile.JSON(text, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for i, k := range c.Cables {
-		if k.Delay < 0 || k.Rate < 0 || k.Loss < 0 || k.Loss > 1 || k.Interfaces[0] == "" || k.Interfaces[1] == "" {
-			return nil, fmt.Errorf("%s: cable %d: delay and rate are at least 0, loss is from 0 to 1, and there are two interfaces", name, i+1)
+		if k.Delay < 0 || k.Rate < 0 || k.Overhead < 0 || k.Loss < 0 || k.Loss > 1 || k.Interfaces[0] == "" || k.Interfaces[1] == "" {
+			return nil, fmt.Errorf("%s: cable %d: delay, rate and overhead are at least 0, loss is from 0 to 1, and there are two interfaces", name, i+1)
 		}
 	}
 	return &c, nil

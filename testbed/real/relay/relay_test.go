@@ -158,7 +158,8 @@ func TestConfigIsChecked(t *testing.T) {
 		`{"cables": [{"interfaces": ["a", "b"], "delay_ns": 5, "rate_bps": 7, "loss": 0.5}], "control": "c"}`: "",
 		`{"cables": [{"interfaces": ["a", ""]}]}`:                                                             "cable 1",
 		`{"cables": [{"interfaces": ["a", "b"], "loss": 2}]}`:                                                 "cable 1",
-		`{"cables": 3}`: "cannot unmarshal",
+		`{"cables": [{"interfaces": ["a", "b"], "overhead": -1}]}`:                                            "cable 1",
+		`{"cables": 3}`: "cables is number, must be a list",
 	} {
 		name := filepath.Join(t.TempDir(), "relay.json")
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
