@@ -3,6 +3,7 @@
 package p4rt
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/compiler"
@@ -43,11 +44,27 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 // Every call of digest reaches the controller: of two calls with one struct only the
 // last did, and programs whose digests have no struct were refused.
 func TestEveryCallOfDigest(t *testing.T) {
+	everyCallOfDigest(t, func(*bmv2json.Program) {})
+}
+
+// In JSON p4c gives all digests without a struct the name "digest".
+func TestEveryCallOfDigestInJSONOfP4C(t *testing.T) {
+	everyCallOfDigest(t, func(p *bmv2json.Program) {
+		for _, l := range p.LearnLists {
+			if strings.HasPrefix(l.Name, "digest_") {
+				l.Name = "digest"
+			}
+		}
+	})
+}
+
+func everyCallOfDigest(t *testing.T, change func(*bmv2json.Program)) {
 	x := newBench(t, startSoft(t, p4rtserver.Options{}), false)
 	r, list := compiler.Compile(compiler.Options{File: "digest.p4", Source: []byte(digestProgram)})
 	if err := list.Err(); err != nil {
 		t.Fatal(err)
 	}
+	change(r.Program)
 	x.config = &p4v1.ForwardingPipelineConfig{P4Info: r.P4Info, P4DeviceConfig: bmv2json.Encode(r.Program)}
 	x.set(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, x.config)
 	kinds := []struct {

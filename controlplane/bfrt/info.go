@@ -139,7 +139,7 @@ func (t *Table) check() error {
 	for i := range t.Actions {
 		a := &t.Actions[i]
 		if a.Name == "" || a.ID == 0 || names[a.Name] || ids[a.ID] {
-			return fmt.Errorf("%s: action %d has the name %.100q and the id %d; both must be there, and differ from those of other actions", t.Name, i+1, a.Name, a.ID)
+			return fmt.Errorf("%s: action %d has the name %.100q and the id %d; actions need a name and an id of their own", t.Name, i+1, a.Name, a.ID)
 		}
 		ids[a.ID], names[a.Name] = true, true
 		fields := make([]Field, len(a.Data))

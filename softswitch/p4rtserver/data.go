@@ -4,6 +4,8 @@ package p4rtserver
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -27,6 +29,10 @@ func (b *bindings) bindDigests() {
 	for _, d := range b.info.Digests {
 		name := d.Preamble.GetName()
 		numbers := byName[name]
+		// p4c calls all digests without a struct "digest" in JSON, and numbers them in the P4Info.
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, "digest_")); numbers == nil && err == nil && n >= 0 && n < len(byName["digest"]) {
+			numbers = byName["digest"][n : n+1]
+		}
 		if numbers == nil {
 			b.errorf("digest %s is not in the program", name)
 			continue
