@@ -38,6 +38,13 @@ func gcPercent(live uint64, hosts int) int {
 // that it is worth a collection.
 const manyHosts = 1024
 
+// The heap of a large network is in huge pages for so many bytes per host, most of what it
+// takes, but not for more than mostHuge.
+const (
+	hugePerHost = 128 << 10
+	mostHuge    = 1 << 30
+)
+
 // Ready is called when the first flows have been added. It collects the garbage that the
 // start of a large network has left, so that packets take its memory, and a collection
 // during the run is unlikely.

@@ -122,6 +122,9 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 			return nil, err
 		}
 	}
+	if hosts := len(net.Hosts()); hosts >= manyHosts {
+		enlarge(min(hugePerHost*hosts, mostHuge))
+	}
 	l.Fabric, err = fabric.New(fabric.Config{
 		Topology: cfg.Topology, Switch: l.newSwitch, Hosts: cfg.Hosts, Faults: cfg.Faults,
 		Seed: cfg.Seed, Threads: cfg.Threads, Tap: cfg.Tap, Progress: cfg.Progress,
