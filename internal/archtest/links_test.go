@@ -95,3 +95,49 @@ func TestIndexHasAllPages(t *testing.T) {
 		t.Errorf("only %d pages were found", n)
 	}
 }
+
+var (
+	testCommand = regexp.MustCompile("go test ([^\n`]*)")
+	testFolder  = regexp.MustCompile(`\./[\w/]+`)
+	testPattern = regexp.MustCompile(`-(?:run|bench|fuzz) '?(\w+)`)
+)
+
+// The tests, benchmarks and fuzz tests that commands in documents select are in the
+// folder that the command names.
+func TestCommandsInDocumentsSelectTests(t *testing.T) {
+	n := 0
+	walk(t, func(path string) {
+		if filepath.Ext(path) != ".md" {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range testCommand.FindAllStringSubmatch(string(text), -1) {
+			folders, pattern := testFolder.FindAllString(m[1], -1), testPattern.FindStringSubmatch(m[1])
+			if len(folders) != 1 || pattern == nil || pattern[1] == "x" || strings.Contains(m[1], "...") {
+				continue
+			}
+			n++
+			files, err := filepath.Glob(filepath.Join(root, folders[0], "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, found := regexp.MustCompile(`(?m)^func (?:Test|Benchmark|Fuzz)\w*`+pattern[1]+`|^func `+pattern[1]), false
+			for _, f := range files {
+				source, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = found || name.Match(source)
+			}
+			if !found {
+				t.Errorf("%s: no test in %s is selected by %s", path, folders[0], m[0])
+			}
+		}
+	})
+	if n < 15 {
+		t.Errorf("only %d commands were found", n)
+	}
+}
