@@ -35,9 +35,11 @@ type Tracer struct {
 type seen struct {
 	headers  []interp.HeaderValue
 	checksum bool // it has an IPv4 header with a right checksum
-	ttl      int  // of an IPv4 header; -1 without one
-	to       packet.MAC
-	lost     bool // a header is not emitted
+	// transport is true if it has a UDP or TCP header with a right checksum.
+	transport bool
+	ttl       int // of an IPv4 header; -1 without one
+	to        packet.MAC
+	lost      bool // a header is not emitted
 }
 
 // Trace sets the tracer; nil removes it. Without one, packets cost nothing more.
@@ -92,7 +94,8 @@ func (a *v1model) traceParsed(p *tm.Packet) {
 	if ip := ipv4Of(p.Frame.Data); ip != nil {
 		ttl = int(ip[8])
 	}
-	was := seen{headers: a.m.Headers(), checksum: checksumOK(p.Frame.Data), ttl: ttl}
+	_, right, ok := transport(p.Frame)
+	was := seen{headers: a.m.Headers(), checksum: checksumOK(p.Frame.Data), transport: ok && right, ttl: ttl}
 	if eth := packet.AsEthernet(p.Frame.Data); eth != nil {
 		was.to = eth.Dst()
 	}
@@ -232,10 +235,27 @@ func (a *v1model) traceEnd(p *tm.Packet) {
 			s.step("  changed %s: %s", h.Name, strings.Join(changes, ", "))
 		}
 	}
+	a.traceOrder(before, after)
 	for i := range before {
 		if !slices.ContainsFunc(after, func(h interp.HeaderValue) bool { return h.Name == before[i].Name }) {
 			s.step("  removed header %s", before[i].Name)
 		}
+	}
+}
+
+// traceOrder traces that headers leave in another order than that in which they arrived.
+func (a *v1model) traceOrder(before, after []interp.HeaderValue) {
+	last := interp.HeaderValue{Offset: -1}
+	for i := range after {
+		k := slices.IndexFunc(before, func(b interp.HeaderValue) bool { return b.Name == after[i].Name })
+		if k < 0 || !after[i].Emitted || before[k].Offset < 0 {
+			continue
+		}
+		if before[k].Offset < last.Offset {
+			a.s.step("  note: the deparser emits header %s before %s, which arrived in the other order", last.Name, after[i].Name)
+			return
+		}
+		last = before[k]
 	}
 }
 
@@ -249,6 +269,9 @@ func (a *v1model) traceSent(p *tm.Packet) {
 	was, known := s.tracer.before[p.Frame]
 	if was.checksum && !was.lost && ipv4Of(p.Frame.Data) != nil && !checksumOK(p.Frame.Data) {
 		s.step("note: the IPv4 checksum was right on arrival and is wrong now: the program changes the header without update_checksum")
+	}
+	if name, right, ok := transport(p.Frame); was.transport && ok && !right {
+		s.step("note: the %s checksum was right on arrival and is wrong now: it also covers the IPv4 addresses, and a host drops the packet", name)
 	}
 	if ip := ipv4Of(p.Frame.Data); ip != nil {
 		switch ttl := int(ip[8]); {
@@ -290,6 +313,30 @@ func ipv4Of(d []byte) packet.IPv4 {
 		return nil
 	}
 	return packet.AsIPv4(d[packet.EthernetLen:])
+}
+
+// transport reports whether the UDP or TCP checksum of a frame is right; ok is false if it has
+// none.
+func transport(f *packet.Frame) (name string, right, ok bool) {
+	ip := ipv4Of(f.Data)
+	if ip == nil || ip.TotalLen() < ip.HeaderLen() || ip.HeaderLen() > len(ip) || binary.BigEndian.Uint16(ip[6:])&0x3fff != 0 {
+		return "", false, false
+	}
+	length := ip.TotalLen() - ip.HeaderLen()
+	data := ip[ip.HeaderLen():min(ip.TotalLen(), len(ip))] // what is elided is zeros
+	switch at := ip.Protocol(); {
+	case at == packet.ProtoUDP && len(data) >= 8 && (data[6] != 0 || data[7] != 0):
+		name = "UDP"
+	case at == packet.ProtoTCP && len(data) >= 20:
+		name = "TCP"
+	default:
+		return "", false, false
+	}
+	if len(data) < length && int(f.Elided) < length-len(data) {
+		return "", false, false
+	}
+	pseudo := append(append([]byte(nil), ip[12:20]...), 0, ip.Protocol(), byte(length>>8), byte(length))
+	return name, packet.Checksum(append(pseudo, data...)) == 0, true
 }
 
 // checksumOK reports whether a frame has an IPv4 header with a right checksum.

@@ -154,6 +154,7 @@ func stackValue(s *ir.Stack, u *ir.UnionStack) *bmv2json.Value {
 
 func (c *code) assign(s *ir.Assign) {
 	dst := c.g.place(s.Dst)
+	c.g.assigned(s)
 	op := "assign"
 	if s.Dst.Type().Kind == ir.Varbit {
 		op = "assign_VL"

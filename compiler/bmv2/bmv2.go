@@ -107,6 +107,7 @@ type generator struct {
 
 	keyVars map[*ir.Key]*ir.VarRef // of keys that must be computed
 	role    string                 // of the block being written
+	warned  map[warning]bool
 
 	unmatched string // the parser's state for packets that no case of a select matches
 

@@ -140,6 +140,7 @@ func (g *generator) data(x ir.Expr) *bmv2json.Value {
 		}
 		return bmv2json.Hex(hex(x.Val, t.Width))
 	case *ir.VarRef, *ir.FieldRef:
+		g.read(x)
 		return g.place(x)
 	case *ir.ParamRef:
 		return g.param(x)

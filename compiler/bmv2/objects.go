@@ -17,6 +17,7 @@ const (
 	CodeEmptyList diag.Code = "empty-field-list"
 	CodeUnusedObj diag.Code = "unused"
 	CodeIgnored   diag.Code = "ignored"
+	CodeTooEarly  diag.Code = "too-early"
 )
 
 // objects writes counters, meters and registers.

@@ -98,7 +98,10 @@ func (g *generator) keys(t *ir.Table, out *bmv2json.Table) string {
 			}
 		}
 		worst = max(worst, r)
-		target := g.place(g.keyExpr(k))
+		x := g.keyExpr(k)
+		g.at = syntax.Span(k.Decl)
+		g.read(x)
+		target := g.place(x)
 		if target == nil || target.Type != bmv2json.TypeField {
 			g.fail(syntax.Span(k.Decl), "this key is not supported on this target")
 		}

@@ -19,6 +19,7 @@ type HeaderValue struct {
 	Name    string
 	Fields  []FieldValue
 	Emitted bool // the deparser of egress emits it
+	Offset  int  // in the packet that arrived, in bytes; -1: it was added
 }
 
 // FieldValue is a field of a header as text.
@@ -39,7 +40,7 @@ func (h *HeaderValue) String() string {
 func (m *Machine) Headers() (list []HeaderValue) {
 	add := func(h *ops.Header, emitted bool) {
 		if m.f[h.Base+ops.RelValid] != 0 {
-			list = append(list, HeaderValue{h.Name, m.fieldsOf(h, h.Base), emitted})
+			list = append(list, HeaderValue{h.Name, m.fieldsOf(h, h.Base), emitted, int(m.f[h.Base+ops.RelOffset]) - 1})
 		}
 	}
 	seen := make(map[*ops.Header]bool)

@@ -572,8 +572,8 @@ func (m *Machine) step(in *ops.Instr, pc int) int {
 		k := &m.prog.Checksums[in.Imm]
 		f[k.Target.Slot] = m.hash(k.Calc) & ops.MaskOf(k.Target.Width)
 	case ops.Trace:
-		if m.Trace != nil {
-			m.Trace(m.format(&m.prog.Messages[in.Imm]))
+		if msg := &m.prog.Messages[in.Imm]; m.Trace != nil && (msg.Invalid == nil || f[msg.Invalid.Base+ops.RelValid] == 0) {
+			m.Trace(m.format(msg))
 		}
 	default:
 		m.runWide(in)

@@ -121,6 +121,16 @@ func TestMistakes(t *testing.T) {
 			"route h.ip.dst=10.9.9.9/32 -> forward(port=2, mac=0)\n",
 			"network: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}\npackets: [{from: h1, to: h2, ipv4: {destination: 10.9.9.9, ttl: 5}}]\n", []string{"(note: visit 2 of this switch: a loop)", "dropped: the program drops it in ingress"}},
 		{"never set", "struct meta_t { }|key = { h.ip.dst: lpm; }|" + noEntries[0], "struct meta_t { bit<8> tenant; }|key = { m.tenant: exact; }|", "# none\n", "", []string{"m.tenant is 0: nothing in the program sets it"}},
+		{"egress_port", "s.egress_spec = port; ", "s.egress_port = port; ", "", "", []string{"warning: an assignment to egress_port does not send the packet there", "nothing in ingress has set egress_spec"}},
+		{"egress_spec in egress", "control E(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply { } }", "control E(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply { if (h.ip.ttl == 9) { s.egress_spec = 511; } s.egress_spec = 2; } }", "", "",
+			[]string{"warning: an assignment to egress_spec in egress changes no port"}},
+		{"emitted in another order", "p.emit(h.eth); p.emit(h.ip);", "p.emit(h.ip); p.emit(h.eth);", "", "", []string{"note: the deparser emits header ip before eth, which arrived in the other order"}},
+		{"no setValid", "struct headers { |s.egress_spec = port; |p.emit(h.ip);", "header tun_t { bit<16> id; } struct headers { tun_t tun; |h.tun.id = 5; s.egress_spec = port; |p.emit(h.tun); p.emit(h.ip);", "", "",
+			[]string{"note: header tun is not valid: what is assigned to it is lost (setValid comes first)"}},
+		{"a field of a header that is not valid", "struct headers { |route.apply();", "header tun_t { bit<16> id; } struct headers { tun_t[2] tun; |if (h.tun[1].id == 5) { route.apply(); } else if (h.tun[0].isValid() && h.tun[0].id == 3) { drop(); }", "", "",
+			[]string{"is false\n      note: header tun[1] is not valid: its fields have no values"}},
+		{"UDP checksum", "s.egress_spec = port; ", "s.egress_spec = port; h.ip.src = 7; ", "", "", []string{"note: the UDP checksum was right on arrival and is wrong now"}},
+		{"queue depth in ingress", "apply { if (h.ip.isValid()) { route.apply(); } }", "apply { if (s.enq_qdepth > 5) { drop(); } else { route.apply(); } }", "", "", []string{"warning: enq_qdepth is 0 in ingress: it has a value in egress"}},
 		{"never set, in an assignment", "struct meta_t { }|s.egress_spec = port; ", "struct meta_t { bit<9> to; }|s.egress_spec = m.to; ", "", "", []string{"the metadata's to is 0: nothing in the program sets it", "to port 0, which the switch does not have"}},
 		{"never set, in a condition", "struct meta_t { }|route.apply();", "struct meta_t { bit<8> tenant; }|if (m.tenant == 5) { route.apply(); }", "", "", []string{"is false", "the metadata's tenant is 0: nothing in the program sets it"}},
 	} {
@@ -134,6 +144,13 @@ func TestMistakes(t *testing.T) {
 // A header that the deparser does not emit is not also a wrong checksum.
 func TestALostHeaderHasNoChecksum(t *testing.T) {
 	if text, _ := run(t, "p.emit(h.ip); ", "", "", "", first); strings.Contains(text, "checksum was right") {
+		t.Error(text)
+	}
+	// Nor is an IPv4 header behind another Ethernet type, and a header whose validity is asked
+	// in the same condition is not read.
+	text, _ := run(t, "struct headers { |s.egress_spec = port; |p.emit(h.ip);|route.apply();",
+		"header tun_t { bit<16> id; } struct headers { tun_t tun; |h.tun.setValid(); h.tun.id = 5; h.eth.type = 0x1212; s.egress_spec = port; |p.emit(h.tun); p.emit(h.ip);|if (h.tun.isValid() && h.tun.id == 3) { drop(); } else { route.apply(); }", "", "", first)
+	if has(t, text, "added header tun"); strings.Contains(text, "note: ") {
 		t.Error(text)
 	}
 }

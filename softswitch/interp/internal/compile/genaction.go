@@ -149,6 +149,8 @@ func (c *compiler) genPrimitive(p *bmv2json.Primitive) {
 	if c.opts.Trace {
 		c.traceResult(p)
 		if p.Op == "assign" {
+			c.lost(p.Parameters[0])
+			c.unread(p.Parameters[1], "    ")
 			c.neverSet(p.Parameters[1], "    ", map[string]bool{})
 		}
 	}

@@ -138,11 +138,13 @@ func (g *pipelineGen) genConditional(cond *bmv2json.Conditional) {
 	g.jumpUnless(g.boolean(cond.Expression), no)
 	if g.opts.Trace {
 		g.trace("  is true")
+		g.unread(cond.Expression, "  ")
 	}
 	g.visit(cond.Pos, cond.TrueNext)
 	g.place(no)
 	if g.opts.Trace {
 		g.trace("  is false")
+		g.unread(cond.Expression, "  ")
 		g.neverSet(cond.Expression, "  ", map[string]bool{})
 	}
 	g.visit(cond.Pos, cond.FalseNext)

@@ -4,6 +4,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
@@ -67,6 +68,53 @@ func (c *compiler) traceResult(p *bmv2json.Primitive) {
 	msg := ops.Message{Text: fmt.Sprintf("    %s = {}", name), Name: name, Args: []ops.FieldAt{{Slot: e.slot, Limbs: e.limbs, Width: e.width, Signed: e.signed()}}}
 	c.Prog.Messages = append(c.Prog.Messages, msg)
 	c.emit(ops.Trace, 0, 0, 0, uint64(len(c.Prog.Messages)-1))
+}
+
+// invalid emits an instruction that traces a line if a header is not valid.
+func (c *compiler) invalid(h *ops.Header, format string, args ...any) {
+	c.Prog.Messages = append(c.Prog.Messages, ops.Message{Text: fmt.Sprintf(format, args...), Invalid: h})
+	c.emit(ops.Trace, 0, 0, 0, uint64(len(c.Prog.Messages)-1))
+}
+
+// lost traces that an assignment is to a field of a header that is not valid.
+func (c *compiler) lost(v *bmv2json.Value) {
+	if h := c.headers[v.Name]; v.Type == bmv2json.TypeField && v.Field != ops.ValidField && h != nil && h.Slots == nil {
+		c.invalid(h, "    note: header %s is not valid: what is assigned to it is lost (setValid comes first)", v.Name)
+	}
+}
+
+// unread traces the headers of an expression that are not valid, unless it asks whether they
+// are.
+func (c *compiler) unread(v *bmv2json.Value, indent string) {
+	asked, read := make(map[string]bool), []string(nil)
+	var walk func(v *bmv2json.Value)
+	walk = func(v *bmv2json.Value) {
+		if v == nil {
+			return
+		}
+		if h := c.headers[v.Name]; v.Type == bmv2json.TypeField && h != nil && h.Slots == nil {
+			if v.Field == ops.ValidField {
+				asked[v.Name] = true
+			} else if !slices.Contains(read, v.Name) {
+				read = append(read, v.Name)
+			}
+		}
+		walk(v.Inner)
+		for _, e := range v.List {
+			walk(e)
+		}
+		if op := v.Op; op != nil {
+			walk(op.Left)
+			walk(op.Right)
+			walk(op.Cond)
+		}
+	}
+	walk(v)
+	for _, name := range read {
+		if !asked[name] {
+			c.invalid(c.headers[name], "%snote: header %s is not valid: its fields have no values", indent, name)
+		}
+	}
 }
 
 // neverSet traces the fields of an expression that no packet and no action sets.

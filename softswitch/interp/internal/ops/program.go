@@ -281,6 +281,8 @@ type Message struct {
 	Name   string // in a trace: of the field whose value is shown
 	Pos    string
 	Header *Extraction // in a trace: the header that was extracted last
+	// Invalid, if set, is a header: the line of the trace is written if it is not valid.
+	Invalid *Header
 }
 
 // Extraction has the parameters of extracting a header.
