@@ -379,7 +379,7 @@ func (a *Asm) Not(d Reg) { a.rr(wide, []byte{0xf7}, 2, d) }
 // Test compares a register with zero.
 func (a *Asm) Test(r Reg) { a.rr(wide, []byte{0x85}, r, r) }
 
-// TestImm compares r & x with zero. x is not negative.
+// TestImm compares the low 32 bits of r & x with zero.
 func (a *Asm) TestImm(r Reg, x int32) {
 	a.rr(0, []byte{0xf7}, 0, r)
 	a.imm32(x)
@@ -397,6 +397,12 @@ func (a *Asm) ShiftCX(s Shift, d Reg) { a.rr(wide, []byte{0xd3}, Reg(s), d) }
 // Borrow sets d to all ones if the last comparison found Below, otherwise to
 // zero.
 func (a *Asm) Borrow(d Reg) { a.rr(wide, []byte{0x1b}, d, d) }
+
+// Count counts the bits of r that are set. Processors without POPCNT do not have it.
+func (a *Asm) Count(d, r Reg) {
+	a.bytes(0xf3)
+	a.rr(wide, []byte{0x0f, 0xb8}, d, r)
+}
 
 // Swap reverses the low 4 or all 8 bytes. With 4 it clears the others.
 func (a *Asm) Swap(bytes int, d Reg) {

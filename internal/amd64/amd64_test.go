@@ -62,6 +62,7 @@ func TestEncodings(t *testing.T) {
 		{"sar $0x1f,%r12", func(a *Asm) { a.Shift(Sar, R12, 31) }, "49c1fc1f"},
 		{"shl %cl,%r15", func(a *Asm) { a.ShiftCX(Shl, R15) }, "49d3e7"},
 		{"sbb %r11,%r11", func(a *Asm) { a.Borrow(R11) }, "4d1bdb"},
+		{"popcnt %r12,%r13", func(a *Asm) { a.Count(R13, R12) }, "f34d0fb8ec"},
 		{"bswap %r12d", func(a *Asm) { a.Swap(4, R12) }, "410fcc"},
 		{"bswap %rax", func(a *Asm) { a.Swap(8, AX) }, "480fc8"},
 		{"sete %r13b; movzbl %r13b,%r13d", func(a *Asm) { a.Set(Equal, R13) }, "410f94c5450fb6ed"},

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pauseless/pauseless/softswitch/interp/internal/native"
+	"github.com/pauseless/pauseless/softswitch/table"
 )
 
 // fromCode is where machine code finds the fields of a Machine.
@@ -30,5 +31,7 @@ var fromCode = native.Offsets{
 
 	TableSize: int32(unsafe.Sizeof(Table{})), Lookups: int32(unsafe.Offsetof(Table{}.Lookups)), Hits: int32(unsafe.Offsetof(Table{}.Hits)),
 	Missed: int32(unsafe.Offsetof(Table{}.missed)), Direct: int32(unsafe.Offsetof(Table{}.direct)), Recent: int32(unsafe.Offsetof(Table{}.recent)),
-	Records: int32(unsafe.Offsetof(Table{}.records) + unsafe.Offsetof(records{}.data)), RecentSlots: int32(unsafe.Offsetof(recentKeys{}.slots)),
+	RecordOf: int32(unsafe.Offsetof(Table{}.recordOf)), LPM32: int32(unsafe.Offsetof(Table{}.lpm32)),
+	First: table.LPM32Offsets.First, Wide: table.LPM32Offsets.Wide, Words: table.LPM32Offsets.Words,
+	Records: int32(unsafe.Offsetof(Table{}.records) + unsafe.Offsetof(records{}.data)), RecentSlots: int32(unsafe.Offsetof(recentKeys{}.slots)), RecentUsed: int32(unsafe.Offsetof(recentKeys{}.used)),
 }

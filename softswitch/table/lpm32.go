@@ -4,6 +4,7 @@ package table
 
 import (
 	"math/bits"
+	"unsafe"
 )
 
 // LPM32 is an LPM table for keys of up to 32 bits, which are the first bits of
@@ -83,6 +84,21 @@ func run(n []uint32, i uint32) uint32 {
 	w := i >> 5
 	return n[nodeSums+w>>2]>>(w&3*8)&0xff + uint32(bits.OnesCount32(n[w]<<(31-i&31)))
 }
+
+// LPM32Offsets is where machine code finds the fields of an LPM32 that Lookup1 reads, in
+// bytes.
+var LPM32Offsets = struct{ First, Wide, Words int32 }{
+	int32(unsafe.Offsetof(LPM32{}.first)), int32(unsafe.Offsetof(LPM32{}.wide)),
+	int32(unsafe.Offsetof(LPM32{}.nodes) + unsafe.Offsetof(nodes{}.words)),
+}
+
+// A node in bytes, for machine code: NodeShift is the logarithm of the unit of its number,
+// and Sums and Runs are where its sums and its first run are.
+const (
+	NodeShift = 6
+	NodeSums  = 4 * nodeSums
+	NodeRuns  = 4 * nodeRuns
+)
 
 func newLPM32(width int) *LPM32 {
 	return &LPM32{

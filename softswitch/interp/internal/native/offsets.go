@@ -12,8 +12,10 @@ type Offsets struct {
 	ParserError, ChecksumError, AnyRequest                  int32
 	// Of a State: the generator of random numbers.
 	Random int32
-	// Of a Table: its size, and its fields. RecentSlots is that of recentKeys.
+	// Of a Table: its size, and its fields. RecentSlots and RecentUsed are those of recentKeys.
 	TableSize                                      int32
 	Lookups, Hits, Missed, Direct, Recent, Records int32
-	RecentSlots                                    int32
+	RecentSlots, RecentUsed                        int32
+	// Of a Table and its LPM32: see there.
+	RecordOf, LPM32, First, Wide, Words int32
 }
