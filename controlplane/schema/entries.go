@@ -122,7 +122,7 @@ func ProtoError(name, message string, err error) error {
 		}
 	}
 	var list diag.List
-	list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "no %s: %s", message, what)
+	list.Errorf(diag.MakePos(&name, int32(line), int32(col)), CodeEntry, "not a %s: %s", message, what)
 	return list
 }
 

@@ -86,7 +86,7 @@ func TestErrorsInEntries(t *testing.T) {
 		{"set_queue_depth 5", "set network.switch.buffer"},
 		{"meter_set_rates police 7 1 2", `rate "1" is not RATE:BURST`},
 		{"Forwrd default -> drop()", `e.txt:`},
-		{"updates {\n  entity {\n    tabel_entry {}\n  }\n}", "e.txt:3:5: no p4.v1.WriteRequest: unknown field: tabel_entry"},
+		{"updates {\n  entity {\n    tabel_entry {}\n  }\n}", "e.txt:3:5: not a p4.v1.WriteRequest: unknown field: tabel_entry"},
 		{"updates { type: INSERT entity { table_entry { table_id: 7 } } }", "e.txt:1:9: update 1: no table has the id 0x7; there are: "},
 		{"updates { type: DELETE entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 1 } } } }", "e.txt:1:9: the file deletes an entry"},
 		{"updates { }", "e.txt:1:9: update 1: it has no entity"},
