@@ -30,17 +30,3 @@ func Source(name string) ([]byte, error) {
 	}
 	return f.text, nil
 }
-
-// Keys returns the keys of profiles that pick blocks ("base", "rlb", "ecn" and
-// so on), each with its values.
-func Keys() map[string][]string {
-	keys := make(map[string][]string)
-	for key, c := range loaded().choices() {
-		values := slices.Sorted(maps.Keys(c.values))
-		if !slices.Contains(values, c.otherwise) {
-			values = append(values, c.otherwise)
-		}
-		keys[key] = values
-	}
-	return keys
-}

@@ -19,7 +19,7 @@ type architecture interface {
 	// reenter processes a packet that egress recirculated.
 	reenter(p *tm.Packet)
 	// Egress processes a packet that leaves its queue now, up to the deparser.
-	tm.Program
+	tm.Egress
 }
 
 // newArchitecture returns the architecture of the state's program.

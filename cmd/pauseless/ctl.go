@@ -131,7 +131,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 			c.net.Name = c.network
 		}
 	case c.topology != "":
-		if c.net, err = topo.Read(c.topology); err != nil {
+		if c.net, err = networkOf(c.topology); err != nil {
 			return nil, err
 		}
 		all = c.place(all)

@@ -82,7 +82,7 @@ func takeDown(cmd *cobra.Command, args []string) error {
 	}
 	name := args[0]
 	if info, err := os.Stat(name); filepath.Ext(name) != "" || err == nil && info.Mode().IsRegular() {
-		t, err := topo.Read(name)
+		t, err := networkOf(name)
 		if err != nil {
 			return err
 		}

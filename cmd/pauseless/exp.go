@@ -530,7 +530,7 @@ func writeOutcome(dir string, p *exp.Plan, store *exp.Store, o *result.Outcome) 
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	m, err := p.Manifest(o)
+	m, err := p.Provenance(o)
 	if err != nil {
 		return err
 	}

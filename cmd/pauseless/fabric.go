@@ -37,7 +37,7 @@ func newFabricCmd() *cobra.Command {
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newFabricRunCmd())
+	cmd.AddCommand(newFabricRunCmd(), newFabricFlowsCmd())
 	return cmd
 }
 

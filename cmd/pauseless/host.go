@@ -147,7 +147,7 @@ func (f *hostFlags) run(cmd *cobra.Command) error {
 
 // config reads the files that the flags name.
 func (f *hostFlags) config() (*wire.Config, error) {
-	t, err := topo.Read(f.topology)
+	t, err := networkOf(f.topology)
 	if err != nil {
 		return nil, err
 	}

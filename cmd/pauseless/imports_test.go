@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pauseless/pauseless/testbed/hpcc"
+	"github.com/pauseless/pauseless/testbed/hpcc/hpcctest"
 )
 
 // everyKey is a configuration of HPCC's simulator with all of its keys. Outputs go
@@ -163,11 +163,8 @@ func times(t *testing.T, file string) (ns []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := hpcc.ParseFCT(file, string(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.SortFunc(all, func(a, b hpcc.FCT) int {
+	all := hpcctest.FCTs(t, string(data))
+	slices.SortFunc(all, func(a, b hpcctest.FCT) int {
 		return strings.Compare(fmt.Sprint(a.SrcPort, a.DstPort), fmt.Sprint(b.SrcPort, b.DstPort))
 	})
 	for _, f := range all {
@@ -199,8 +196,8 @@ func TestOutputsOfAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if events, err := hpcc.ParsePFC("pfc.txt", string(pfc)); err != nil || len(events) < 50 {
-		t.Errorf("%d PFC events: %v", len(events), err)
+	if events := hpcctest.Pauses(t, string(pfc)); len(events) < 50 {
+		t.Errorf("%d PFC events", len(events))
 	}
 	// The simulator's has the same lines: at 2 s all queues are empty, at 2.1 s there
 	// are 1,000,001 samples of each.

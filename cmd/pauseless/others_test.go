@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/internal/need"
-	"github.com/pauseless/pauseless/testbed/hpcc"
+	"github.com/pauseless/pauseless/testbed/hpcc/hpcctest"
 	"github.com/pauseless/pauseless/testbed/program"
 )
 
@@ -321,17 +321,17 @@ type outcome struct {
 // add adds one of so many runs to the means.
 func (o *outcome) add(t *testing.T, dir, name string, runs int) {
 	n := float64(runs)
-	read := func(ending string) (string, string) {
+	read := func(ending string) string {
 		file := filepath.Join(dir, name+ending)
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return file, string(data)
+		return string(data)
 	}
-	fcts, _, err := hpcc.ParseFCT(read(".fct"))
-	if err != nil || len(fcts) == 0 {
-		t.Fatalf("%d flows in %s: %v", len(fcts), name, err)
+	fcts := hpcctest.FCTs(t, read(".fct"))
+	if len(fcts) == 0 {
+		t.Fatalf("no flows in %s", name)
 	}
 	var all []float64
 	for i := range fcts {
@@ -341,12 +341,8 @@ func (o *outcome) add(t *testing.T, dir, name string, runs int) {
 	slices.Sort(all)
 	o.flows += len(all)
 	o.p99 += all[len(all)*99/100] / n
-	events, err := hpcc.ParsePFC(read(".pfc"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if e.Pause {
+	for _, pause := range hpcctest.Pauses(t, read(".pfc")) {
+		if pause {
 			o.pauses += 1 / n
 		}
 	}

@@ -133,7 +133,7 @@ folder; without it, the two programs are looked for on PATH.`,
 // forTopology sets the network of profiles to that of a topology file, with a measured
 // base round-trip time unless rtt is 0.
 func forTopology(profiles []*gen.Profile, file string, rtt time.Duration) error {
-	net, err := topo.Read(file)
+	net, err := networkOf(file)
 	if err != nil {
 		return err
 	}

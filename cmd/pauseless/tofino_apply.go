@@ -115,7 +115,7 @@ func (a *tofinoApply) read(cmd *cobra.Command, topology, dir string) error {
 	if a.ports, err = parsePanel(a.panel); err != nil {
 		return usageErrorf(cmd, "--panel: %v", err)
 	}
-	if a.net, err = topo.Read(topology); err != nil {
+	if a.net, err = networkOf(topology); err != nil {
 		return err
 	}
 	scope, err := pipelines(a.pipes)

@@ -44,7 +44,6 @@ var block = regexp.MustCompile("(?ms)^```(sh|text)((?: [a-z0-9-]+)*)\n(.*?)^```$
 var needs = map[string]func() error{
 	"bmv2":            onPath("BMV2", "simple_switch_grpc"),
 	"go":              onPath("", "go"),
-	"tshark":          onPath("", "tshark"),
 	"tofino":          tofinoCompiler,
 	"mininet":         mininetAsRoot,
 	"python":          python("grpc, p4.v1.p4runtime_pb2, p4.config.v1.p4info_pb2", "p4runtime"),

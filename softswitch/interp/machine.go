@@ -46,7 +46,7 @@ type Machine struct {
 	gap                    gap
 	steps                  int
 	parseEnd               int32 // of the current parser
-	ahead                  ahead
+	prefetched             prefetched
 	// chain is 1 if code may continue with the next phase, which sets it to 0. See
 	// Arrive, from which arrival is.
 	chain   int

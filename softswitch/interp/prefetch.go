@@ -56,15 +56,15 @@ func (m *Machine) Fetch() {
 	}
 }
 
-// ahead is scratch memory for Prefetch.
-type ahead struct {
+// prefetched is scratch memory for Prefetch.
+type prefetched struct {
 	keys    [table.Batch]uint64
 	entries [table.Batch]uint32
 	touched uint64 // so that the compiler removes nothing
 }
 
 func (m *Machine) touch(t *Table, g *ops.Guess, frames [][]byte) {
-	a := &m.ahead
+	a := &m.prefetched
 	n := 0
 	for _, data := range frames {
 		if key, ok := g.Key(data); ok {

@@ -4,7 +4,7 @@
 // all ports, eight queues a port with strict priority or deficit round robin,
 // accounts of the bytes of each ingress port in the buffer, and priority-based
 // flow control (IEEE 802.1Qbb) on those accounts. It handles frames and queues, not
-// programs. Its Program decides what happens to a packet that leaves a queue.
+// programs. Its Egress decides what happens to a packet that leaves a queue.
 //
 // It runs on a vtime.Scheduler, in the virtual time of a fabric or in wall time.
 package tm
@@ -159,7 +159,7 @@ func (d *Depth) add(size int64, sign int, cells bool) {
 	}
 }
 
-// Verdict is the Program's decision on a packet that has left its queue.
+// Verdict is the egress pipeline's decision on a packet that has left its queue.
 type Verdict uint8
 
 // Verdicts.
@@ -183,8 +183,8 @@ type Handler interface {
 	StormDrop(p *Packet)
 }
 
-// A Program processes packets.
-type Program interface {
+// An Egress is the egress pipeline of a switch.
+type Egress interface {
 	// Egress is called with a packet that leaves its queue now.
 	Egress(p *Packet, now vtime.Time) Verdict
 }
@@ -207,7 +207,7 @@ type Manager struct {
 	cfg   Config
 	sched vtime.Scheduler
 	h     Handler
-	prog  Program
+	prog  Egress
 	ports []port
 	// classes has the classes of all ports, grouped by number: unused of those that are
 	// not inUse.
@@ -423,7 +423,7 @@ func (m *Manager) Watch(w Watcher) { m.watch = w }
 // Load sets the program, and whether it reads the depths that packets found
 // (Packet.Depth), and depths in cells. What it does not read is not kept. The queues
 // are empty.
-func (m *Manager) Load(p Program, found, cells bool) { m.prog, m.found, m.cells = p, found, cells }
+func (m *Manager) Load(p Egress, found, cells bool) { m.prog, m.found, m.cells = p, found, cells }
 
 // Get returns an empty packet.
 func (m *Manager) Get() *Packet {
@@ -591,7 +591,7 @@ func (o *port) wake() {
 }
 
 // Run sends the packets that can be sent now. The caller calls it after
-// Enqueue, when it is ready for calls of Program.Egress.
+// Enqueue, when it is ready for calls of Egress.Egress.
 func (m *Manager) Run() {
 	if m.running { // called from a Handler: the outer call continues
 		return

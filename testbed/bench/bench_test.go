@@ -453,7 +453,7 @@ func openW1(t *testing.T, j job) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := hpcc.ReadTopology(dir+"topology.txt", c.Switch)
+	net, err := c.ReadTopology(dir + "topology.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,9 @@ func (l Estimate) Known() bool { return l.known }
 // Left returns the time left.
 func (l Estimate) Left() time.Duration { return l.left }
 
+// after returns an estimate as it is some time later.
+func (l Estimate) after(d time.Duration) Estimate { return Estimate{max(l.left-d, l.left/10), l.known} }
+
 // String returns "about 3m", or "" if it is not known.
 func (l Estimate) String() string {
 	switch d := l.left; {
@@ -59,6 +62,9 @@ func (a pace) add(keys []string, seconds float64) {
 	}
 }
 
+// enough reports whether enough runs are finished for an estimate.
+func (a pace) enough() bool { return len(a[""]) >= fewest }
+
 // of returns the median of the seconds of the first key that has some.
 func (a pace) of(keys []string) float64 {
 	for _, k := range keys {
@@ -74,7 +80,7 @@ func (a pace) of(keys []string) float64 {
 // the seeds that claims are expected to need beyond these. Elapsed are the seconds of
 // those under way.
 func (a pace) left(p *Plan, missing []Job, elapsed map[Job]float64, so *result.Outcome, parallel int) Estimate {
-	if len(a[""]) < fewest {
+	if !a.enough() {
 		return Estimate{}
 	}
 	var sum, longest float64
@@ -116,8 +122,8 @@ func (s *Sweep) all(one Estimate, further, parallel int) Estimate {
 	return Estimate{one.left + time.Duration(after*float64(time.Second)), true}
 }
 
-// ahead returns how many of the first runs of a plan are missing.
-func (p *Plan) ahead(st *Store) (n int) {
+// missing returns how many of the first runs of a plan the store lacks.
+func (p *Plan) missing(st *Store) (n int) {
 	for _, j := range p.Jobs() {
 		if !st.Has(j.Key) {
 			n++

@@ -107,7 +107,7 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	r := &runner{p: p, st: st, o: o, earlier: make(map[string]result.RunNote), done: make(map[Job]result.RunNote), at: make(map[Job]time.Time), pace: make(pace), begun: time.Now()}
 	if o.OnEvent != nil {
 		for _, after := range o.After {
-			r.after += after.ahead(st)
+			r.after += after.missing(st)
 		}
 	}
 	jobs := p.Jobs()
@@ -117,7 +117,7 @@ func Run(ctx context.Context, p *Plan, st *Store, o Options) (*result.Outcome, e
 	for {
 		r.total = len(r.done) + len(jobs)
 		r.jobs = append(r.jobs, jobs...)
-		if err := r.batch(ctx, jobs); err != nil && !errors.Is(err, ErrBudget) {
+		if err := r.makeAll(ctx, jobs); err != nil && !errors.Is(err, ErrBudget) {
 			return nil, err
 		} else if err != nil {
 			out := p.Outcome(r.done, o.Earlier)
@@ -232,6 +232,9 @@ type runner struct {
 
 // left estimates the remaining time.
 func (r *runner) left() Estimate {
+	if !r.pace.enough() {
+		return Estimate{}
+	}
 	begun := time.Now()
 	defer func() { r.cost = time.Since(begun) }()
 	var missing []Job
@@ -265,25 +268,26 @@ func (r *runner) emit(e Event) {
 	if e.Name == "" && e.Job.Key != "" {
 		e.Name = r.p.Name(e.Job)
 	}
-	if (e.Kind == Finished || e.Kind == Progressing) && (r.estimated.IsZero() || time.Since(r.estimated) >= max(estimateEvery, 100*r.cost)) {
-		e.Left, r.estimated = r.left(), time.Now()
-		r.estimate, r.all = e.Left, e.Left
-		if r.o.Sweep != nil {
-			r.all = r.o.Sweep.all(e.Left, r.after, r.parallel)
+	if (e.Kind == Finished || e.Kind == Progressing) && (r.estimated.IsZero() || time.Since(r.estimated) >= max(estimateEvery, 50*r.cost)) {
+		if r.estimate = r.left(); r.estimate.Known() {
+			r.estimated = time.Now()
 		}
-	} else {
-		e.Left = r.estimate
+		r.all = r.estimate
+		if r.o.Sweep != nil {
+			r.all = r.o.Sweep.all(r.estimate, r.after, r.parallel)
+		}
 	}
-	e.All = r.all
+	since := time.Since(r.estimated)
+	e.Left, e.All = r.estimate.after(since), r.all.after(since)
 	r.o.OnEvent(e)
 }
 
 // estimateEvery is the least interval between estimates. It is longer if an
-// estimate takes more than a hundredth of it.
+// estimate takes more than a fiftieth of it.
 const estimateEvery = time.Second
 
-// batch makes some runs, Options.Parallel at a time.
-func (r *runner) batch(ctx context.Context, jobs []Job) error {
+// makeAll makes some runs, Options.Parallel at a time.
+func (r *runner) makeAll(ctx context.Context, jobs []Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	feed := make(chan Job)

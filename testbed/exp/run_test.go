@@ -531,7 +531,7 @@ func TestTheBudgetHidesNoError(t *testing.T) {
 	sample := p.Name(jobs[0]) // made again although the budget is spent
 	r := &runner{p: p, st: newStore(t), o: Options{Parallel: 1, Budget: 1, Maker: brokenMaker{}}, begun: time.Now().Add(-time.Hour), sample: sample,
 		earlier: map[string]result.RunNote{sample: {State: result.Done}}, done: map[Job]result.RunNote{}, at: map[Job]time.Time{}, pace: pace{}}
-	if err := r.batch(t.Context(), append(jobs[:1:1], slices.Repeat(jobs[1:2], 50_000)...)); !errors.Is(err, errBroken) {
+	if err := r.makeAll(t.Context(), append(jobs[:1:1], slices.Repeat(jobs[1:2], 50_000)...)); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
 }

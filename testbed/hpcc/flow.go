@@ -39,11 +39,6 @@ func ReadFlows(name string, t *topo.Topology) (flows []fabric.Flow, d Dialect, w
 	return flows, d, warnings, err
 }
 
-// ParseFlows is ReadFlows for a text in memory.
-func ParseFlows(name, text string, t *topo.Topology) ([]fabric.Flow, Dialect, error) {
-	return newReader(name, text).flows(t)
-}
-
 // firstGroup is the destination port of the first flow to a host in ConWeave's
 // simulator; each further flow has the next. Its source ports count the flows of
 // the source.

@@ -39,7 +39,7 @@ func TestHostileValues(t *testing.T) {
 			if err == nil {
 				taken++
 				var n *topo.Topology
-				if n, err = ParseTopology("t.txt", network, c.Switch); err != nil {
+				if n, err = parseTopology("t.txt", network, c.Switch); err != nil {
 					t.Fatalf("%s: %q: %v", of, text, err)
 				}
 				if c.LinkDown != nil {

@@ -29,7 +29,7 @@ const small = `5 2 4
 
 func smallTopology(t testing.TB) *topo.Topology {
 	t.Helper()
-	n, err := ParseTopology("t.txt", small, topo.SwitchConfig{})
+	n, err := parseTopology("t.txt", small, topo.SwitchConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestW1FilesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := ReadTopology("testdata/w1/topology.txt", c.Switch)
+	n, err := c.ReadTopology("testdata/w1/topology.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestFlowsBeyondTheCountAreWarnedOf(t *testing.T) {
 
 func TestSecondFlowOfAPairHasTheNextPort(t *testing.T) {
 	n := smallTopology(t)
-	flows, _, err := ParseFlows("f.txt", "3\n0 2 3 100 5 2\n0 2 3 100 6 2.5\n2 0 3 100 7 3\n", n)
+	flows, _, err := parseFlows("f.txt", "3\n0 2 3 100 5 2\n0 2 3 100 6 2.5\n2 0 3 100 7 3\n", n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSecondFlowOfAPairHasTheNextPort(t *testing.T) {
 }
 
 func TestConWeaveFlowsHaveNoDestinationPort(t *testing.T) {
-	flows, dialect, err := ParseFlows("f.txt", "2\n0 2 3 5000 2.000001\n3 0 3 6 2.5\n", smallTopology(t))
+	flows, dialect, err := parseFlows("f.txt", "2\n0 2 3 5000 2.000001\n3 0 3 6 2.5\n", smallTopology(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,10 +337,8 @@ func TestUnknownKeysAreWarnedOf(t *testing.T) {
 
 func TestErrorsHaveTheirPosition(t *testing.T) {
 	n := smallTopology(t)
-	topology := func(s string) error { _, err := ParseTopology("x.txt", s, topo.SwitchConfig{}); return err }
-	flows := func(s string) error { _, _, err := ParseFlows("x.txt", s, n); return err }
-	fct := func(s string) error { _, _, err := ParseFCT("x.txt", s); return err }
-	events := func(s string) error { _, err := ParsePFC("x.txt", s); return err }
+	topology := func(s string) error { _, err := parseTopology("x.txt", s, topo.SwitchConfig{}); return err }
+	flows := func(s string) error { _, _, err := parseFlows("x.txt", s, n); return err }
 	config := func(s string) error { _, err := ParseConfig("x.txt", s); return err }
 	for _, c := range []struct {
 		read     func(string) error
@@ -369,10 +367,6 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{topology, "CC_MODE 1\n", "the file begins with CC_MODE, a key of a configuration: give it as --config"},
 		{flows, "1\n0 2 3 100 0 2\n", `a flow's size in bytes is "0"`},
 		{flows, "1\n0 2 3 100 5 NaN\n", `a flow's start in seconds is "NaN"`},
-		{fct, "0b000002 0b000001 1 1 1 1 1 1", `the source is "0b000002", which is not the address of a node`},
-		{fct, "0b000001 0b000101 1 1 1 1 1", "x.txt:1:28: the file ends before the standalone FCT in nanoseconds"},
-		{fct, "1 2 1 1 1 1 1 0", "the standalone FCT is zero"},
-		{events, "1 2 3 4 5", `the node's kind is "3"`},
 		{config, "CC_MODE 9", `x.txt:1:1: CC_MODE: 9 is not supported; there are 1 (dcqcn), 10 (hpcc_pint), 3 (hpcc), 7 (timely), 8 (dctcp)`},
 		{config, "PINT_LOG_BASE 1", `x.txt:1:1: PINT_LOG_BASE: "1" must be a number from 1.001 to 2`},
 		{config, "PINT_PROB 0", `x.txt:1:1: PINT_PROB: "0" must be a number from 1e-06 to 1`},
@@ -402,17 +396,11 @@ func FuzzReaders(f *testing.F) {
 		if len(text) > 1<<12 {
 			return
 		}
-		if top, err := ParseTopology("x", text, topo.SwitchConfig{}); (top == nil) == (err == nil) {
+		if top, err := parseTopology("x", text, topo.SwitchConfig{}); (top == nil) == (err == nil) {
 			t.Fatal(top, err)
 		}
-		if flows, _, err := ParseFlows("x", text, n); flows != nil && err != nil {
+		if flows, _, err := parseFlows("x", text, n); flows != nil && err != nil {
 			t.Fatal(flows, err)
-		}
-		if fcts, _, err := ParseFCT("x", text); fcts != nil && err != nil {
-			t.Fatal(fcts, err)
-		}
-		if events, err := ParsePFC("x", text); events != nil && err != nil {
-			t.Fatal(events, err)
 		}
 		if c, err := ParseConfig("x", text); (c == nil) == (err == nil) {
 			t.Fatal(c, err)
@@ -441,26 +429,19 @@ func TestFCTFile(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	back, dialect, err := ParseFCT("f", b.String())
-	if err != nil || dialect != HPCC || len(back) != 2 {
-		t.Fatal(back, dialect, err)
-	}
-	first := FCT{0, 2, 10000, 100, 1, 2*vtime.Second + us, 20 * us, 5039 * vtime.Nanosecond}
-	if back[0] != first || back[1].Dst != 3 || back[0].Slowdown() < 3.96 || back[0].Slowdown() > 3.97 {
-		t.Errorf("read back %+v", back)
-	}
 	b.Reset()
 	if err := WriteFCT(&b, n, flows, 1000, ConWeave); err != nil {
 		t.Fatal(err)
 	}
-	if back, dialect, err := ParseFCT("f", b.String()); err != nil || dialect != ConWeave || back[0] != first {
-		t.Errorf("got %+v, %v from\n%s", back, err, b.String())
+	const conweave = "0 2 10000 100 1 2000001000 20000 5039\n0 3 10000 100 2500 2000000000 50000 15008\n"
+	if b.String() != conweave {
+		t.Errorf("got\n%swant\n%s", b.String(), conweave)
 	}
 }
 
 // ConWeave's simulator numbers ports by the flows of each host, to all destinations.
 func TestPortsAsConWeaveCountsThem(t *testing.T) {
-	flows, _, err := ParseFlows("f.txt", "3\n0 2 3 1 2\n0 3 3 1 2\n3 2 3 1 2\n", smallTopology(t))
+	flows, _, err := parseFlows("f.txt", "3\n0 2 3 1 2\n0 3 3 1 2\n3 2 3 1 2\n", smallTopology(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -513,9 +494,5 @@ func TestPFCFile(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
-	}
-	back, err := ParsePFC("p", want)
-	if err != nil || len(back) != 5 || back[1] != (PFC{12 * us, 1, 3, true, true}) || back[3].Pause {
-		t.Errorf("read back %+v, %v", back, err)
 	}
 }

@@ -133,7 +133,7 @@ func runs(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := ParseTopology("t.txt", "5 2 4\n1 4\n0 1 100Gbps 1us 0\n2 1 100Gbps 1us 0\n3 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n", c.Switch)
+	n, err := parseTopology("t.txt", "5 2 4\n1 4\n0 1 100Gbps 1us 0\n2 1 100Gbps 1us 0\n3 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n", c.Switch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestWhenALinkGoesDown(t *testing.T) {
 
 // Of parallel links the simulator uses the last; all were used.
 func TestTheLastOfParallelLinks(t *testing.T) {
-	n, err := ParseTopology("t.txt", "4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n2 3 2Gbps 1us 0\n", topo.SwitchConfig{})
+	n, err := parseTopology("t.txt", "4 2 4\n2 3\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 3 1Gbps 1us 0\n2 3 2Gbps 1us 0\n", topo.SwitchConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestTheLastOfParallelLinks(t *testing.T) {
 // spines in turn were refused; a link that goes down leaves no gap.
 func TestPortsAreGrouped(t *testing.T) {
 	const mixed = "8 4 8\n4 5 6 7\n0 4 1Gbps 1us 0\n4 6 1Gbps 1us 0\n1 4 1Gbps 1us 0\n4 7 1Gbps 1us 0\n5 6 1Gbps 1us 0\n2 5 1Gbps 1us 0\n5 7 1Gbps 1us 0\n3 5 1Gbps 1us 0\n"
-	n, err := ParseTopology("t.txt", mixed, topo.SwitchConfig{})
+	n, err := parseTopology("t.txt", mixed, topo.SwitchConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestPriorities(t *testing.T) {
 		"2\n0 2 3 100 5 2\n3 2 4 100 5 2\n": "flows have the priorities 3 and 4: only class 3 is lossless in pauseless",
 		"2\n0 2 3 100 5 3\n3 2 3 100 5 2\n": "flows are not in the order of their starts",
 	} {
-		flows, _, err := ParseFlows("f.txt", text, n)
+		flows, _, err := parseFlows("f.txt", text, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestMoreFlowsThanCounted(t *testing.T) {
 	for text, want := range map[string]Dialect{
 		"1\n0 2 3 5 2.5\n3 2 3 6 2.5\n": ConWeave, "1\n0 2 3 100 5 2.5\n3 2 3 100 6 2.5\n": HPCC, "2 0 2 3 5 2.5 3 2 3 6 2.5": ConWeave, "1\n0 2 3 0 2.5\n": ConWeave,
 	} {
-		flows, d, err := ParseFlows("f.txt", text, n)
+		flows, d, err := parseFlows("f.txt", text, n)
 		if err != nil || d != want || flows[0].Size > 5 || flows[0].Size < 1 || flows[0].Start != 2500*vtime.Millisecond {
 			t.Errorf("%q: dialect %d, flows %v: %v", text, d, flows, err)
 		}

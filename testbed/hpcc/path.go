@@ -15,18 +15,14 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// SamePaths selects the adapters of hosts with several links, and the UDP source ports
-// of flows and their acknowledgements, so that flows take the paths of the
-// simulator of a dialect, whose hosts and switches use another hash of other fields than ECMP
-// programs. Data has the UDP port of its telemetry. A flow without such a source port
-// keeps its own.
-func SamePaths(t *topo.Topology, flows []fabric.Flow, telemetry cc.Telemetry, d Dialect) {
-	SamePathsAround(t, nil, 0, flows, telemetry, d)
-}
-
-// SamePathsAround is SamePaths if routes change at a time to those of another topology
-// of the same nodes and links. A flow has ports that lead along its paths before and
-// after or, if there are none, along its first.
+// SamePathsAround selects the adapters of hosts with several links, and the UDP source ports
+// of flows and their acknowledgements, so that flows take the paths of the simulator of a
+// dialect, whose hosts and switches use another hash of other fields than ECMP programs.
+// Data has the UDP port of its telemetry. A flow without such a source port keeps its own.
+//
+// If after is not nil, routes change at a time to those of this topology of the same nodes
+// and links. A flow has ports that lead along its paths before and after or, if there are
+// none, along its first.
 func SamePathsAround(t, after *topo.Topology, at vtime.Time, flows []fabric.Flow, telemetry cc.Telemetry, d Dialect) {
 	adapters := adaptersOf(t)
 	before, then := router{t: t, dialect: d}, router{t: after, dialect: d}

@@ -26,7 +26,7 @@ func TestSamePaths(t *testing.T) {
 			"6 10 1Gbps 1us 0\n6 11 1Gbps 1us 0\n7 12 1Gbps 1us 0\n7 13 1Gbps 1us 0\n" +
 			"8 10 1Gbps 1us 0\n8 11 1Gbps 1us 0\n9 12 1Gbps 1us 0\n9 13 1Gbps 1us 0\n",
 	} {
-		n, err := ParseTopology(name, spec, topo.SwitchConfig{})
+		n, err := parseTopology(name, spec, topo.SwitchConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestSamePaths(t *testing.T) {
 		for i := range 200 {
 			flows = append(flows, fabric.Flow{Src: i % 2, Dst: 2 + i/2%2, Port: uint16(10000 + i), Group: 100})
 		}
-		SamePaths(n, flows, cc.NoTelemetry, HPCC)
+		SamePathsAround(n, nil, 0, flows, cc.NoTelemetry, HPCC)
 		used := make(map[int]int) // by the choices on the way
 		for _, f := range flows {
 			key := [3]uint32{uint32(address(f.Src)), uint32(address(f.Dst)), uint32(f.Port) | uint32(f.Group)<<16}
@@ -66,7 +66,7 @@ func TestSamePaths(t *testing.T) {
 // Next hops are in the order of the simulator's search: the switches created last
 // come first, as traces of HPCC's simulator show.
 func TestOrderOfNextHops(t *testing.T) {
-	n, err := ParseTopology("t", "6 4 6\n2 3 4 5\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 5 1Gbps 1us 0\n2 4 1Gbps 1us 0\n3 5 1Gbps 1us 0\n3 4 1Gbps 1us 0\n", topo.SwitchConfig{})
+	n, err := parseTopology("t", "6 4 6\n2 3 4 5\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n2 5 1Gbps 1us 0\n2 4 1Gbps 1us 0\n3 5 1Gbps 1us 0\n3 4 1Gbps 1us 0\n", topo.SwitchConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ const twoLinks = "8 6 12\n2 3 4 5 6 7\n" +
 // A host's flows are spread over its links by the simulator's hash, and files name
 // the host. The tables and the walk are written here as the simulator has them.
 func TestHostsWithTwoLinks(t *testing.T) {
-	n, err := ParseTopology("two", twoLinks, topo.SwitchConfig{})
+	n, err := parseTopology("two", twoLinks, topo.SwitchConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestHostsWithTwoLinks(t *testing.T) {
 	for i := range 64 {
 		flows = append(flows, fabric.Flow{Src: 0, Dst: 1, Size: 1, Port: uint16(10000 + i), Group: 100})
 	}
-	SamePaths(n, flows, cc.NoTelemetry, HPCC)
+	SamePathsAround(n, nil, 0, flows, cc.NoTelemetry, HPCC)
 	used := make(map[[2]int]int)
 	for i, f := range flows {
 		key := [3]uint32{0x0b000001, 0x0b000101, uint32(10000+i) | 100<<16}
@@ -134,7 +134,7 @@ func TestHostsWithTwoLinks(t *testing.T) {
 	if err := WritePFC(&pfc, n, pauses, ConWeave); err != nil || pfc.String() != "0 0 0 2 1\n5 1 0 1 1\n" {
 		t.Errorf("the PFC file has %q: %v", &pfc, err)
 	}
-	if _, _, err := ParseFlows("f", "1\n0 9 3 100 5 2\n", n); err == nil || !strings.Contains(err.Error(), "node 9, which the topology file does not have") {
+	if _, _, err := parseFlows("f", "1\n0 9 3 100 5 2\n", n); err == nil || !strings.Contains(err.Error(), "node 9, which the topology file does not have") {
 		t.Errorf("a flow to an adapter: %v", err)
 	}
 	for _, l := range []LinkDown{{A: 0, B: 2}, {A: 5, B: 1}} {

@@ -28,33 +28,16 @@ const (
 // simulator's number. Every link of a
 // host but its first has an adapter of its own, h7.2 and so on, numbered after
 // the file's nodes. An error of the content is a diag.List.
-func ReadTopology(name string, sw topo.SwitchConfig) (*topo.Topology, error) {
-	r, err := open(name)
-	if err != nil {
-		return nil, err
-	}
-	return r.topology(sw)
-}
-
-// ParseTopology is ReadTopology for a text in memory.
-func ParseTopology(name, text string, sw topo.SwitchConfig) (*topo.Topology, error) {
-	return newReader(name, text).topology(sw)
-}
-
-// ReadTopology is the function of this name for the switches of a configuration. If a
-// link goes down, it has the last port of its kind at both ends, so that the numbers
-// of those that are left are consecutive, as programs need it; Port.Number has the
-// simulator's.
+//
+// If a link goes down, it has the last port of its kind at both ends, so that the
+// numbers of those that are left are consecutive, as programs need it; Port.Number has
+// the simulator's.
 func (c *Config) ReadTopology(name string) (*topo.Topology, error) {
 	r, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	return r.topologyFor(c.Switch, c.LinkDown)
-}
-
-func (r *reader) topology(sw topo.SwitchConfig) (*topo.Topology, error) {
-	return r.topologyFor(sw, nil)
 }
 
 // fileLink is a link of a topology file.

@@ -22,7 +22,7 @@ func w1(tb testing.TB, threads int, seed uint64, hash func(t *topo.Topology, ip 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	t, err := ReadTopology("testdata/w1/topology.txt", c.Switch)
+	t, err := c.ReadTopology("testdata/w1/topology.txt")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -47,10 +47,8 @@ func Names() []string {
 	return files
 }
 
-// Load returns a built-in distribution or, if there is none of that name, reads
+// load returns a built-in distribution or, if there is none of that name, reads
 // the file. See Parse for the format.
-func Load(name string) (*Distribution, error) { return load(nil, name) }
-
 func load(open Open, name string) (*Distribution, error) {
 	if text, err := data.ReadFile("data/" + name + ".txt"); err == nil {
 		return Parse(name, string(text))

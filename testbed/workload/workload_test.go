@@ -64,7 +64,7 @@ func TestMeansOfTheDistributions(t *testing.T) {
 		"webserver": 66121, "cachefollower": 712574, "hadoop": 120421, "hadoop_fine": 121849, "hadoop_abm": 3423728,
 		"alistorage": 40870, "solar": 39424, "googlerpc": 2892, "pcn_w1": 80e3, "pcn_w2": 500e3, "imc10": 195357,
 	} {
-		d, err := Load(name)
+		d, err := load(nil, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestPCNDistributionsMatchTheirTable(t *testing.T) {
 		"pcn_w1": {0.8014, 0.0308, 0.9046, 0.0897, 0.9958, 0.9277},
 		"pcn_w2": {0.7079, 0.0022, 0.8738, 0.0178, 0.9090, 0.0331},
 	} {
-		d, err := Load(name)
+		d, err := load(nil, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestPCNDistributionsMatchTheirTable(t *testing.T) {
 func TestSamplesFollowTheDistribution(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, name := range Names() {
-		d, err := Load(name)
+		d, err := load(nil, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestMistakesInDistributions(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", in, err, want)
 		}
 	}
-	if _, err := Load("websearc"); err == nil || !strings.Contains(err.Error(), `did you mean "websearch"?`) {
+	if _, err := load(nil, "websearc"); err == nil || !strings.Contains(err.Error(), `did you mean "websearch"?`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -346,7 +346,7 @@ func TestIncastsOfARandomDegree(t *testing.T) {
 			t.Errorf("%d incasts of %d senders, want about %.0f of each degree from 3 to 15", count, n, mean)
 		}
 	}
-	d, err := Load("pcn_w1")
+	d, err := load(nil, "pcn_w1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -610,7 +610,7 @@ func TestDistributionsAreListed(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| `sizes` | mean | |\n|---|---:|---|\n")
 	for _, name := range Names() {
-		d, err := Load(name)
+		d, err := load(nil, name)
 		if err != nil {
 			t.Fatal(err)
 		}

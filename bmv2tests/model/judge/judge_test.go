@@ -185,7 +185,7 @@ func TestCombinations(t *testing.T) {
 	if cases > 100 {
 		programs = 60
 	}
-	keys := gen.Keys()
+	keys := choices()
 	for k, target := range targets {
 		r := rand.New(rand.NewPCG(7+uint64(k), 7))
 		pick := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -219,9 +219,23 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
+// choices are the keys of profiles that pick blocks, each with its values.
+func choices() map[string][]string {
+	keys := make(map[string][]string)
+	for _, c := range gen.Choices() {
+		for _, v := range c.Values {
+			keys[c.Name] = append(keys[c.Name], v.Value)
+		}
+		if values := keys[c.Name]; values[0] == c.Default {
+			keys[c.Name] = append(values[1:], c.Default)
+		}
+	}
+	return keys
+}
+
 // Where no register has a bit for each path, a Tofino may have more than eight paths.
 func TestManyPathsOnTofino(t *testing.T) {
-	for _, base := range gen.Keys()["base"] {
+	for _, base := range choices()["base"] {
 		t.Run(base, func(t *testing.T) {
 			t.Parallel()
 			p := small(t, base, "tna")

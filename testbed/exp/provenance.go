@@ -12,21 +12,21 @@ import (
 	"github.com/pauseless/pauseless/testbed/result"
 )
 
-// Manifest describes how an outcome was made: enough to repeat it, and to
+// Provenance describes how an outcome was made: enough to repeat it, and to
 // distinguish it from another.
-type Manifest struct {
-	Format     string          `json:"format"`
-	Experiment string          `json:"experiment"`
-	Scale      string          `json:"scale"`
-	Command    string          `json:"command"`
-	Build      Build           `json:"build"`
-	Scenario   string          `json:"scenario_sha256"`
-	Seeds      []uint64        `json:"seeds"`
-	MaxSeeds   int             `json:"max_seeds,omitempty"`
-	MaxOpen    int             `json:"max_seeds_open,omitempty"`
-	Cases      []ManifestCase  `json:"cases"`
-	Runs       int             `json:"runs"`
-	Units      map[string]Unit `json:"metrics"`
+type Provenance struct {
+	Format     string           `json:"format"`
+	Experiment string           `json:"experiment"`
+	Scale      string           `json:"scale"`
+	Command    string           `json:"command"`
+	Build      Build            `json:"build"`
+	Scenario   string           `json:"scenario_sha256"`
+	Seeds      []uint64         `json:"seeds"`
+	MaxSeeds   int              `json:"max_seeds,omitempty"`
+	MaxOpen    int              `json:"max_seeds_open,omitempty"`
+	Cases      []ProvenanceCase `json:"cases"`
+	Runs       int              `json:"runs"`
+	Units      map[string]Unit  `json:"metrics"`
 }
 
 // Build is the program that made the runs.
@@ -47,8 +47,8 @@ type Unit struct {
 	Better string `json:"better,omitempty"`
 }
 
-// ManifestCase is one arm at one point.
-type ManifestCase struct {
+// ProvenanceCase is one arm at one point.
+type ProvenanceCase struct {
 	result.Arm
 	Point []string `json:"point,omitempty"`
 	// Says is the scenario of the case, with its overlays applied.
@@ -60,10 +60,10 @@ type ManifestCase struct {
 	Network    *result.Network    `json:"network"`
 }
 
-// Manifest describes the plan and the build that runs it.
-func (p *Plan) Manifest(o *result.Outcome) (*Manifest, error) {
+// Provenance describes the plan and the build that makes the runs.
+func (p *Plan) Provenance(o *result.Outcome) (*Provenance, error) {
 	s := p.Scenario
-	m := &Manifest{
+	m := &Provenance{
 		Format: "pauseless-manifest/1", Experiment: s.Name, Scale: s.Scale, Command: p.Command, Build: build(), Scenario: RunsHash(s),
 		Seeds: s.Seeds, MaxSeeds: s.MaxSeeds, MaxOpen: s.MaxSeedsOpen, Runs: len(o.Runs), Units: make(map[string]Unit),
 	}
@@ -72,7 +72,7 @@ func (p *Plan) Manifest(o *result.Outcome) (*Manifest, error) {
 	}
 	for i, c := range s.Cases() {
 		prog := p.programs[i]
-		mc := ManifestCase{
+		mc := ProvenanceCase{
 			Arm: c.Describe(prog.Manifest), Point: c.Point, Says: json.RawMessage(c.Canonical()), Program: sum(prog.JSON), Parameters: make(map[string]float64),
 			Units: make(map[string]string), Hosts: c.HostsFor(prog.Manifest), Network: result.NewNetwork(c.Net()),
 		}
@@ -88,8 +88,8 @@ func (p *Plan) Manifest(o *result.Outcome) (*Manifest, error) {
 	return m, nil
 }
 
-// WriteJSON writes the manifest.
-func (m *Manifest) WriteJSON(w io.Writer) error {
+// WriteJSON writes the file manifest.json of an export.
+func (m *Provenance) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	return enc.Encode(m)

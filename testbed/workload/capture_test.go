@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pauseless/pauseless/internal/vtime"
+)
+
+func TestFlowsOfACapture(t *testing.T) {
+	read := func(idle vtime.Time) *Capture {
+		f, err := os.Open("../../docs/tutorials/sample.pcap")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		c, err := ReadCapture(f, idle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := read(0)
+	if c.Packets != 668 || c.Others != 39 {
+		t.Errorf("%d data packets and %d other frames, want 668 and 39", c.Packets, c.Others)
+	}
+	var text strings.Builder
+	if err := c.WriteCSV(&text, nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "src,dst,bytes,start\nh1,h5,307200,0.000us\nh2,h5,204800,10.000us\nh3,h6,40960,35.000us\nh7,h4,122880,60.000us\nh8,h1,8192,90.000us\n"
+	if text.String() != want {
+		t.Errorf("flows are\n%swant\n%s", text.String(), want)
+	}
+	if n := len(read(vtime.Nanosecond).Flows); n != c.Packets {
+		t.Errorf("with less idle time than between packets: %d flows, want %d", n, c.Packets)
+	}
+	err := c.WriteCSV(&text, map[netip.Addr]string{netip.MustParseAddr("10.0.0.1"): "a"})
+	if err == nil || !strings.Contains(err.Error(), `add a line "10.0.0.5 NAME"`) {
+		t.Errorf("a host without a name: %v", err)
+	}
+	if _, err := ReadCapture(strings.NewReader("no capture"), 0); err == nil {
+		t.Error("no error for another file")
+	}
+}
+
+func FuzzCapture(f *testing.F) {
+	text, err := os.ReadFile("../../docs/tutorials/sample.pcap")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text[:400])
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if c, err := ReadCapture(strings.NewReader(string(text)), 0); err == nil {
+			c.WriteCSV(&strings.Builder{}, nil)
+		}
+	})
+}
