@@ -8,7 +8,7 @@ GO ?= go
 PGO = packaging/pauseless.pgo
 RELEASE = -trimpath -tags=grpcnotrace,nethttpomithttp2 -pgo=$(abspath $(PGO)) -ldflags="-s -w"
 
-.PHONY: help build demo soak world test golden bench semantics conformance model tofino man completions
+.PHONY: help build demo again soak world test golden bench semantics conformance model tofino man completions
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -109,6 +109,9 @@ pgo: ## profile the fabric's benchmarks, for the compiler of releases: packaging
 	for job in w1/ecmp w1/plain hosts288/ecmp paused/ecmp paused/pbfs paused/plb paused/rlb-drill; do for round in 1 2; do \
 		BENCH_CPU=$$dir/$$(echo $$job | tr / -)-$$round.prof PAUSELESS_BENCH_JOB=$$job/dcqcn/1 $$dir/bench -test.run=TestRatios; done; done; \
 	$(GO) tool pprof -proto -focus='fabric.*node..run$$' $$dir/*.prof >$(abspath $(PGO)) 2>$$dir/says || { cat $$dir/says; exit 1; }
+
+again: build ## before a release: one run of each outcome is made again, another one with each build: SCALE=paper
+	bin/pauseless exp run all --scale $(or $(SCALE),small) --earlier docs/results --budget 1ms --store out/again >/dev/null
 
 soak: ## a minute of concurrent writes, reads and traffic under the race detector
 	SOAK=60 $(GO) test -race -count=1 -v -timeout 10m ./bmv2tests/p4rt -run TestConcurrentWritesReadsAndTraffic

@@ -176,6 +176,12 @@ func TestSearchInTheBrowser(t *testing.T) {
 	// On a phone nothing is wider than the window.
 	phone := webtest.Open(t, filepath.Join(dir, "docs/reproduction/rlb.html"), 360, 740)
 	phone.Until("document.documentElement.scrollWidth <= 360") // once all has been laid out anew
+
+	// The contents are behind a button there.
+	const height = "document.getElementById('contents').offsetHeight"
+	phone.Until(height + " === 0")
+	phone.Do(chromedp.Evaluate("document.getElementById('menu').click()", nil))
+	phone.Until(height + " > 100 && document.getElementById('menu').getAttribute('aria-expanded') === 'true'")
 }
 
 func quoted(s string) string { return "'" + s + "'" }

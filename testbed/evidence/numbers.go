@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pauseless/pauseless/fabric/roce"
 	"github.com/pauseless/pauseless/testbed/catalog"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/result"
@@ -93,8 +94,9 @@ func (n *numbers) add(of string, o *result.Outcome, c *result.Judged) {
 	text := c.Text
 	for _, axis := range slices.Sorted(maps.Keys(c.Claim.At)) {
 		if axis != "reading" && axis != "nic" && c.Claim.Over != "best" {
-			key += "|" + c.Claim.At[axis]
-			text += ", " + axis + " " + c.Claim.At[axis]
+			at := withoutNIC(c.Claim.At[axis])
+			key += "|" + at
+			text += ", " + axis + " " + at
 		}
 	}
 	if n.keys[of] == nil {
@@ -114,6 +116,17 @@ func (n *numbers) add(of string, o *result.Outcome, c *result.Judged) {
 		answer = result.Inconclusive
 	}
 	at.readings = append(at.readings, reading{o, c, answer})
+}
+
+// withoutNIC removes the NIC from the name of a point that combines it with something else:
+// papers state one number for all NICs.
+func withoutNIC(point string) string {
+	for _, nic := range roce.Recoveries {
+		if rest, ok := strings.CutSuffix(point, ", "+string(nic)); ok {
+			return rest
+		}
+	}
+	return point
 }
 
 // answers has the answers from the best to the worst. Those that test nothing are last.
@@ -201,7 +214,7 @@ func paperText(c *result.Judged) string {
 // counts writes how many numbers of each paper have which answer.
 func (n *numbers) counts(papers []string) string {
 	var b strings.Builder
-	b.WriteString("\n## Numbers of the papers\n\nOf each number that a paper gives for a figure or table there are several readings.\nThe table counts how many numbers have which answer in their best reading, and how many in the worst that was tested; [the pages of the papers](#claims) have a line for each.\n\n| paper | numbers | reading |")
+	b.WriteString("\n## Numbers of the papers\n\nOf each number that a paper gives for a figure or table there are several readings.\nThe table counts how many numbers have which answer in their best reading, and how many in the worst that was tested; [the pages of the papers](#claims) have a line for each.\nA number counts once for each figure, whatever NICs and scales it was repeated with; experiments that leave out or change the traffic of a figure, such as pbfs-fig5-incast, are not readings of it.\n\n| paper | numbers | reading |")
 	for _, a := range answers {
 		fmt.Fprintf(&b, " %s |", a)
 	}

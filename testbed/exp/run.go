@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -159,8 +161,8 @@ func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
 func RunsHash(s *scenario.Scenario) string { return sum(s.Runs()) }
 
 // take keeps the runs of an earlier outcome that need not be made again: not those that
-// failed or had stuck flows, nor those of stale arms. One of them is the sample, which is
-// made again even if the budget is spent.
+// failed or had stuck flows, nor those of stale arms. One of them, another one with each
+// build, is the sample, which is made again even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 	stale := StaleArms(earlier, r.p.arms())
 	for _, n := range earlier.Again() {
@@ -169,10 +171,16 @@ func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 			r.earlier[jobName(n.Arm, n.Point, n.Seed)] = n
 		}
 	}
+	var names []string
 	for _, j := range jobs {
-		if name := r.p.Name(j); r.sample == "" && r.earlier[name].State != "" {
-			r.sample = name
+		if name := r.p.Name(j); r.earlier[name].State != "" {
+			names = append(names, name)
 		}
+	}
+	if len(names) > 0 {
+		h := fnv.New32a()
+		io.WriteString(h, Version())
+		r.sample = names[int(h.Sum32()%uint32(len(names)))]
 	}
 }
 

@@ -84,4 +84,11 @@ document.addEventListener('keydown', e => {
 });
 document.addEventListener('click', e => { if (!e.target.closest('.search')) found.hidden = true; });
 themeButton(document.getElementById('theme'));
+
+// On phones the contents are behind a button.
+const menu = document.getElementById('menu');
+menu.addEventListener('click', () => {
+	const open = document.getElementById('contents').classList.toggle('open');
+	menu.setAttribute('aria-expanded', open);
+});
 document.documentElement.dataset.ready = '';

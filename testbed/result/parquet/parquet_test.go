@@ -44,7 +44,7 @@ func table(t *testing.T, n int) ([]byte, []row) {
 	return b.Bytes(), rows
 }
 
-// parquet-go reads the files, with several row groups too.
+// parquet-go reads the files as they were written, with several row groups too.
 func TestParquetGoReadsIt(t *testing.T) {
 	for _, n := range []int{0, 1, 9, groupRows + 11} {
 		data, want := table(t, n)
