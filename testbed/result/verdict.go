@@ -452,17 +452,19 @@ func (j *Judged) Cells() (cells []int) {
 // Expected returns the indices of cells whose claims are less precise than they
 // require, with the number of seeds that these are expected to need: an interval
 // becomes narrower with the square root of their number, and a claim without a verdict
-// needs twice its seeds. The limits are those of Wanting. Of a claim with fewer than
-// three seeds nothing is expected.
+// needs twice its seeds. The limits are those of Wanting. A claim with fewer than three
+// seeds is expected to need six.
 func (o *Outcome) Expected(most, open int) map[int]int {
 	want := make(map[int]int)
 	for i := range o.Claims {
 		j := &o.Claims[i]
-		if j.Precise || j.Seeds < 3 {
+		if j.Precise {
 			continue
 		}
 		seeds := most
-		if j.open {
+		if j.Seeds < 3 {
+			seeds = min(6, most)
+		} else if j.open {
 			seeds = min(2*j.Seeds, max(most, open))
 		} else if ratio := (float64(j.High) - float64(j.Low)) / 2 / j.Claim.within(); ratio > 1 {
 			seeds = int(min(float64(j.Seeds)*ratio*ratio, float64(most)))
