@@ -104,7 +104,7 @@ func (p *parser) table(name string) (*p4v1.Entity, error) {
 			}
 			te.Priority = int32(n)
 		default:
-			field, err := p.word("-> and an action, or a match field,")
+			field, err := p.word("-> and an action or a match field")
 			if err != nil {
 				return nil, err
 			}

@@ -75,6 +75,9 @@ func Read(name string) (*Topology, error) {
 
 // Parse is Read for a text in memory.
 func Parse(name string, data []byte) (*Topology, error) {
+	if filepath.Ext(name) == ".py" {
+		return nil, fmt.Errorf("%s is a Python program: name a topology in YAML (docs/reference/topology.md), or a topology.json or p4app.json", name)
+	}
 	if filepath.Ext(name) == ".json" {
 		data = bytes.ReplaceAll(data, []byte{'\t'}, []byte{' '}) // YAML has no tabs between things
 	}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package result has the results of experiments as plain data: a summary per run,
-// flows, time lines, and the switches' registers. It writes them as JSON, CSV and
-// Parquet, and prints tables; package report draws them.
+// Package result has the results of experiments: a Run, with its summary, flows, time lines
+// and registers, and an Outcome, with the values of metrics by arm, point and seed. What
+// follows from the values is computed: statistics (stats.go), verdicts (verdict.go) and
+// premises (premise.go). The package writes results as JSON, CSV and Parquet, and prints
+// tables; package report draws them.
 package result
 
 import (

@@ -52,7 +52,9 @@ type ordered struct {
 
 func (t ordered) Fields() []parquet.Field {
 	fields := t.Group.Fields()
-	place := func(name string) int { return slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == name }) }
+	place := func(name string) int {
+		return slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == name })
+	}
 	slices.SortFunc(fields, func(a, b parquet.Field) int { return place(a.Name()) - place(b.Name()) })
 	return fields
 }
