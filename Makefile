@@ -11,7 +11,7 @@ RELEASE = -trimpath -tags=grpcnotrace,nethttpomithttp2 -pgo=$(abspath $(PGO)) -l
 .PHONY: help build demo again soak world test golden bench semantics conformance model tofino man completions
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 build: bin/pauseless ## build bin/pauseless
 
@@ -67,8 +67,11 @@ playground: ## build the playground, a static folder for any web server: bin/pla
 	gzip -9 -n -f $(PLAYGROUND)/playground.wasm
 	cp "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" testbed/web/dist/playground.js testbed/web/dist/worker.js testbed/web/dist/style.css $(PLAYGROUND)
 	cp testbed/web/src/playground.html $(PLAYGROUND)/index.html
-	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 -v -run Browser ./testbed/playground
 	@du -sh $(PLAYGROUND); echo "serve it with: python3 -m http.server -b 127.0.0.1 -d $(PLAYGROUND)"
+
+.PHONY: playground-test
+playground-test: playground ## build the playground and test it in Chromium
+	PLAYGROUND=$(abspath $(PLAYGROUND)) $(GO) test -count=1 -v -run Browser ./testbed/playground
 
 .PHONY: site
 site: ## build the documents as a static web site that is searched offline: bin/site

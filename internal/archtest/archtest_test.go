@@ -232,6 +232,7 @@ var readers = map[string]string{
 	"cmd/pauseless/report.go":                     "outcomes and figures: result and report limit them",
 	"cmd/pauseless/ctl_entries.go":                "limited by infile.Lines",
 	"cmd/pauseless/deploy_capture.go":             "limited by infile.Limit",
+	"cmd/pauseless/fabric_flows.go":               "limited by infile.Limit",
 	"softswitch/port/pcap.go":                     "frame by frame, each of which is limited",
 	"softswitch/stf/simpleswitch/simpleswitch.go": "the log of a child, and the kernel",
 	"testbed/exp/plan.go":                         "this executable",

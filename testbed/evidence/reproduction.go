@@ -360,7 +360,7 @@ func effect(c *result.Judged) string {
 
 func interval(c *result.Judged) string {
 	low, high := share(max(c.Low, -1)), share(max(c.High, -1))
-	if low == "" || high == "" {
+	if low == "" || high == "" || c.Deterministic() {
 		return ""
 	}
 	return low + " to " + high

@@ -107,11 +107,11 @@ func TestEditsTakeEffect(t *testing.T) {
 
 func second(_ string, found []Problem) []Problem { return found }
 
-// folder returns the folder of the playground that `make playground` builds.
+// folder returns the folder of the playground that `make playground-test` builds.
 func folder(t *testing.T) string {
 	dir := os.Getenv("PLAYGROUND")
 	if dir == "" {
-		need.No(t, errors.New("PLAYGROUND is not set to the built playground; `make playground` builds it and runs this"))
+		need.No(t, errors.New("PLAYGROUND is not set to the built playground; `make playground-test` builds it and runs this"))
 	}
 	return dir
 }

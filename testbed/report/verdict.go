@@ -163,6 +163,7 @@ func verdict(o *result.Outcome, j *result.Judged) Answer {
 		text += "; change " + percent(e)
 	}
 	switch {
+	case j.Deterministic():
 	case j.Difference != nil:
 		text += fmt.Sprintf("; difference %s (95 %% interval, %d runs)", minus(j.Difference.Text(j.Unit())), j.Seeds)
 	case !math.IsInf(hi-lo, 0) && !math.IsNaN(hi-lo):

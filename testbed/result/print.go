@@ -176,6 +176,7 @@ func (o *Outcome) verdicts() [][]string {
 			change = changeText(float64(j.Effect))
 		}
 		switch {
+		case j.Deterministic():
 		case j.Difference != nil:
 			interval = j.Difference.Text(j.Unit())
 		case !math.IsInf(float64(j.Low), 0) && !math.IsNaN(float64(j.Low)):
@@ -188,6 +189,15 @@ func (o *Outcome) verdicts() [][]string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// Deterministic reports whether all runs have the same difference, so that there is no
+// interval.
+func (j *Judged) Deterministic() bool {
+	if d := j.Difference; d != nil {
+		return j.Seeds > 1 && d.Low == d.High
+	}
+	return j.Seeds > 1 && j.Low == j.High
 }
 
 // Change returns the effect of a claim and its interval as documents print them.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/pcap"
@@ -49,7 +50,7 @@ func ReadCapture(r io.Reader, idle vtime.Time) (*Capture, error) {
 		at   vtime.Time
 	}
 	c, known := &Capture{}, make(map[pair]latest)
-	var began int64 // ns
+	var began time.Time
 	for n := 0; ; n++ {
 		f, err := file.Next()
 		if errors.Is(err, io.EOF) {
@@ -59,9 +60,9 @@ func ReadCapture(r io.Reader, idle vtime.Time) (*Capture, error) {
 			return nil, err
 		}
 		if n == 0 {
-			began = f.At.UnixNano()
+			began = f.At
 		}
-		at := vtime.Time(f.At.UnixNano()-began) * vtime.Nanosecond
+		at := vtime.Time(f.At.Sub(began).Nanoseconds()) * vtime.Nanosecond
 		ip, udp, bth := headersOf(f.Data)
 		if bth == nil {
 			c.Others++
