@@ -80,7 +80,7 @@ func (n *node) fetch(step int) {
 		n.fetchPipes()
 	case 2:
 		n.timers.Fetch()
-		cache.Slice(n.heads)
+		n.heads.Fetch()
 	}
 	if step > 0 {
 		if f, ok := n.impl.(Fetcher); ok {

@@ -16,14 +16,6 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
-// arrival is the first waiting frame of a port.
-type arrival struct {
-	at   vtime.Time
-	port int32 // index into node.in
-}
-
-func (a arrival) before(b arrival) bool { return a.at < b.at || a.at == b.at && a.port < b.port }
-
 // node is the engine's part of a Node: its clock, its timers and the frames in
 // flight to it. It is the Node's Network.
 type node struct {
@@ -36,7 +28,7 @@ type node struct {
 	mail   [2]mailbag // ports of in with frames sent in windows of each parity
 	mailed []int32    // scratch: the ports of a mailbag
 	out    []*pipe    // by port, from 0
-	heads  []arrival  // heap of the first frames of the ports
+	heads  vtime.Heap // of the first frames of the ports, whose indices into in are the orders
 	sent   vtime.Time // first arrival of a frame that the node sent in this window, or since runUntil
 	next   vtime.Time // first event of the node after this window, apart from sent
 	pool   packet.Pool
@@ -159,8 +151,8 @@ func (n *node) run(end vtime.Time) uint64 {
 	before := n.handled
 	for {
 		t := n.timers.Next()
-		if len(n.heads) > 0 && n.heads[0].at < t {
-			t = n.heads[0].at
+		if len(n.heads) > 0 && n.heads[0].At < t {
+			t = n.heads[0].At
 			if t >= end {
 				break
 			}
@@ -213,7 +205,7 @@ func (n *node) collect(parity uint64) {
 		waits := p.waiting.first != nil
 		p.take(parity)
 		if !waits {
-			n.pushHead(arrival{p.first().at, port})
+			n.heads.Push(vtime.Key{At: p.first().at, Order: uint64(port)})
 		}
 	}
 }
@@ -221,14 +213,14 @@ func (n *node) collect(parity uint64) {
 func (n *node) firstEvent() vtime.Time {
 	t := n.timers.Next()
 	if len(n.heads) > 0 {
-		t = min(t, n.heads[0].at)
+		t = min(t, n.heads[0].At)
 	}
 	return t
 }
 
 // arrive passes the first waiting frame to the node.
 func (n *node) arrive() {
-	i := n.heads[0].port
+	i := int32(n.heads[0].Order)
 	p := n.in[i]
 	c := p.waiting.first
 	f := c.messages[p.head].f
@@ -237,12 +229,12 @@ func (n *node) arrive() {
 		n.empty.put(c)
 	}
 	if p.waiting.first != nil {
-		n.fixHead(arrival{p.first().at, i})
+		n.heads.Replace(vtime.Key{At: p.first().at, Order: uint64(i)})
 	} else {
-		n.popHead()
+		n.heads.Pop()
 	}
 	if n.eng.large && len(n.heads) > 0 { // it arrives next
-		cache.Lines(unsafe.Pointer(n.in[n.heads[0].port].first().f), 2)
+		cache.Lines(unsafe.Pointer(n.in[n.heads[0].Order].first().f), 2)
 	}
 	n.received++
 	if n.tap != nil {
@@ -266,50 +258,6 @@ func (n *node) observe(i int32, pfc packet.PFC) {
 		n.pauses = append(n.pauses, PauseEvent{n.now, n.id, int(i) + 1, class, quanta})
 		n.paused = max(n.paused, n.now+packet.PauseTime(quanta, p.pause.rate))
 	})
-}
-
-func (n *node) pushHead(a arrival) {
-	n.heads = append(n.heads, a)
-	h := n.heads
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if h[up].before(a) {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = a
-}
-
-func (n *node) popHead() {
-	last := n.heads[len(n.heads)-1]
-	n.heads = n.heads[:len(n.heads)-1]
-	if len(n.heads) > 0 {
-		n.fixHead(last)
-	}
-}
-
-// fixHead replaces the first of heads by a.
-func (n *node) fixHead(a arrival) {
-	h := n.heads
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			break
-		}
-		if c+1 < len(h) && h[c+1].before(h[c]) {
-			c++
-		}
-		if a.before(h[c]) {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	h[i] = a
 }
 
 // engine runs nodes window by window.

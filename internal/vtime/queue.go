@@ -6,15 +6,15 @@ import "github.com/pauseless/pauseless/internal/cache"
 
 // appointment is a scheduled event of a node.
 type appointment struct {
-	at  Time
-	seq uint64 // increases with every event that the node schedules
 	ev  Event
 	arg uint64
+	// next is the number of the next free place, if this one is free.
+	next uint32
 }
 
-func (a *appointment) before(b *appointment) bool {
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
-}
+// The order of an event's key is its number, which increases with every event that the
+// node schedules, and its place in Queue.places.
+const placeBits = 24
 
 // Queue holds the scheduled events of one node, ordered by time and, within one
 // instant, by the order in which they were scheduled. The zero value is an empty
@@ -23,17 +23,17 @@ func (a *appointment) before(b *appointment) bool {
 // A node of a fabric has few scheduled events, one per busy port and one or two
 // per flow. A heap with four children per entry is then one to three levels deep,
 // and faster than calendar and ladder queues, which are better with thousands of
-// events (docs/performance.md).
+// events. Its keys are moved without the events.
 //
 // Most events schedule another one. Pop therefore leaves the place of the first
 // entry empty, and the next Push fills it.
 type Queue struct {
-	heap []appointment
-	seq  uint64
-	open bool // heap[0] has been taken
+	heap   Heap
+	places []appointment
+	free   uint32 // number of the first free place, from 1; zero: none
+	open   bool   // the first event has been taken
+	seq    uint64
 }
-
-const heapArity = 4
 
 // Next returns the time of the first event, or Never if there is none.
 func (q *Queue) Next() Time {
@@ -43,35 +43,39 @@ func (q *Queue) Next() Time {
 	if len(q.heap) == 0 {
 		return Never
 	}
-	return q.heap[0].at
+	return q.heap[0].At
 }
 
-// Push adds an event: ev is called with arg at time at.
+// Push adds an event: ev is called with arg at time at, which is not negative.
 func (q *Queue) Push(at Time, ev Event, arg uint64) {
-	q.seq++
-	a := appointment{at, q.seq, ev, arg}
+	q.seq += 1 << placeBits
 	if q.open {
 		q.open = false
-		q.down(a)
+		place := q.heap[0].Order & (1<<placeBits - 1)
+		a := &q.places[place]
+		a.ev, a.arg = ev, arg
+		q.heap.Replace(Key{at, q.seq | place})
 		return
 	}
-	q.heap = append(q.heap, a)
-	h := q.heap
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / heapArity
-		// The sequence number of the one going up is the highest of all.
-		if h[up].at <= at {
-			break
+	place := q.free
+	if place == 0 {
+		if place = uint32(len(q.places)) + 1; place > 1<<placeBits {
+			panic("BUG: a node has more than 16 million scheduled events")
 		}
-		h[i] = h[up]
-		i = up
+		q.places = append(q.places, appointment{})
 	}
-	h[i] = a
+	place--
+	a := &q.places[place]
+	q.free = a.next
+	*a = appointment{ev: ev, arg: arg}
+	q.heap.Push(Key{at, q.seq | uint64(place)})
 }
 
 // Fetch has the processor fetch the events. It changes nothing.
-func (q *Queue) Fetch() { cache.Slice(q.heap) }
+func (q *Queue) Fetch() {
+	q.heap.Fetch()
+	cache.Slice(q.places)
+}
 
 // Len returns the number of events.
 func (q *Queue) Len() int {
@@ -85,42 +89,16 @@ func (q *Queue) Len() int {
 // returned a time other than Never, without a Push in between.
 func (q *Queue) Pop() (at Time, ev Event, arg uint64) {
 	q.open = true
-	a := &q.heap[0]
-	return a.at, a.ev, a.arg
+	k := &q.heap[0]
+	a := &q.places[k.Order&(1<<placeBits-1)]
+	return k.At, a.ev, a.arg
 }
 
-// close moves the last entry to the place of the entry that Pop has removed.
+// close removes the key of the event that Pop has taken.
 func (q *Queue) close() {
 	q.open = false
-	end := len(q.heap) - 1
-	last := q.heap[end]
-	q.heap[end].ev = nil
-	q.heap = q.heap[:end]
-	if end > 0 {
-		q.down(last)
-	}
-}
-
-// down puts a in the first place and moves it down until the heap is in order.
-func (q *Queue) down(a appointment) {
-	h := q.heap
-	i := 0
-	for {
-		c := i*heapArity + 1
-		if c >= len(h) {
-			break
-		}
-		least := c
-		for k := c + 1; k < min(c+heapArity, len(h)); k++ {
-			if h[k].before(&h[least]) {
-				least = k
-			}
-		}
-		if a.before(&h[least]) {
-			break
-		}
-		h[i] = h[least]
-		i = least
-	}
-	h[i] = a
+	place := uint32(q.heap[0].Order & (1<<placeBits - 1))
+	q.places[place] = appointment{next: q.free}
+	q.free = place + 1
+	q.heap.Pop()
 }

@@ -3,6 +3,7 @@
 package vtime
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
@@ -10,16 +11,26 @@ import (
 	"testing"
 )
 
+// timed is an event of other implementations than Queue.
+type timed struct {
+	at  Time
+	seq uint64
+	ev  Event
+	arg uint64
+}
+
+func (a *timed) before(b *timed) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+
 func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var q Queue
-		var want []appointment
+		var want []timed
 		popped := 0
 		for i := range 300 {
 			if len(want)-popped > 0 && rng.IntN(3) == 0 {
 				rest := want[popped:]
-				slices.SortFunc(rest, func(a, b appointment) int {
+				slices.SortFunc(rest, func(a, b timed) int {
 					if a.before(&b) {
 						return -1
 					}
@@ -39,7 +50,36 @@ func TestTimersFireInOrderOfTimeThenAsking(t *testing.T) {
 			}
 			at := Time(rng.IntN(20))
 			q.Push(at, nil, uint64(i))
-			want = append(want, appointment{at, q.seq, nil, uint64(i)})
+			want = append(want, timed{at: at, seq: uint64(i), arg: uint64(i)})
+		}
+	}
+}
+
+func TestHeapHasItsLeastKeyInFront(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		var h Heap
+		var all []Key
+		for order := range uint64(200) {
+			k := Key{Time(rng.IntN(9)), order ^ 0x55}
+			if rng.IntN(50) == 0 {
+				k.At = Never
+			}
+			switch n := rng.IntN(5); {
+			case len(all) == 0 || n < 2:
+				h.Push(k)
+				all = append(all, k)
+			case n == 2:
+				h.Pop()
+				all = all[1:]
+			default:
+				h.Replace(k)
+				all[0] = k
+			}
+			slices.SortFunc(all, func(a, b Key) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Order, b.Order)) })
+			if len(h) != len(all) || len(all) > 0 && h[0] != all[0] {
+				t.Fatalf("the heap is %v, want %v", h, all)
+			}
 		}
 	}
 }
@@ -65,7 +105,7 @@ func BenchmarkTimers(b *testing.B) {
 			var q binaryHeap
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range n {
-				heap.Push(&q, appointment{at: Time(rng.IntN(1000))})
+				heap.Push(&q, timed{at: Time(rng.IntN(1000))})
 			}
 			for b.Loop() {
 				a := &q[0]
@@ -78,7 +118,7 @@ func BenchmarkTimers(b *testing.B) {
 			q := newCalendar(n)
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range n {
-				q.push(appointment{at: Time(rng.IntN(1000))})
+				q.push(timed{at: Time(rng.IntN(1000))})
 			}
 			for b.Loop() {
 				a := q.pop()
@@ -89,12 +129,12 @@ func BenchmarkTimers(b *testing.B) {
 	}
 }
 
-type binaryHeap []appointment
+type binaryHeap []timed
 
 func (h binaryHeap) Len() int           { return len(h) }
 func (h binaryHeap) Less(i, j int) bool { return h[i].before(&h[j]) }
 func (h binaryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *binaryHeap) Push(x any)        { *h = append(*h, x.(appointment)) }
+func (h *binaryHeap) Push(x any)        { *h = append(*h, x.(timed)) }
 func (h *binaryHeap) Pop() any {
 	x := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
@@ -104,17 +144,17 @@ func (h *binaryHeap) Pop() any {
 // calendar is a calendar queue (Brown, CACM 1988) whose bucket width suits
 // the load of the benchmark.
 type calendar struct {
-	buckets [][]appointment
+	buckets [][]timed
 	width   Time
 	now     Time
 	n       int
 }
 
 func newCalendar(n int) *calendar {
-	return &calendar{buckets: make([][]appointment, 2*n), width: Time(max(500/n, 1))}
+	return &calendar{buckets: make([][]timed, 2*n), width: Time(max(500/n, 1))}
 }
 
-func (c *calendar) push(a appointment) {
+func (c *calendar) push(a timed) {
 	b := &c.buckets[int(a.at/c.width)%len(c.buckets)]
 	i := len(*b)
 	*b = append(*b, a)
@@ -125,7 +165,7 @@ func (c *calendar) push(a appointment) {
 	c.n++
 }
 
-func (c *calendar) pop() appointment {
+func (c *calendar) pop() timed {
 	for {
 		b := &c.buckets[int(c.now/c.width)%len(c.buckets)]
 		if len(*b) > 0 && (*b)[0].at < c.now+c.width-c.now%c.width {
