@@ -447,6 +447,9 @@ func (s *Switch) again(p *tm.Packet) bool {
 // of them may be made. The others are counted as dropped.
 func (s *Switch) copies(p *tm.Packet, n int) int {
 	got := s.tm.Spend(p, n)
+	if got < n && s.following(p.Frame) {
+		s.step("dropped: %d copies: the packet has passed the switch too often: the program copies it without an end", n-got)
+	}
 	for range n - got {
 		s.count(p, DropLoop)
 	}

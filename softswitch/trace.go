@@ -118,12 +118,11 @@ func (a *v1model) traceForward(p *tm.Packet, port, queue int) {
 	if !s.following(p.Frame) {
 		return
 	}
-	out := s.place(port)
+	out, why := s.place(port), ""
+	if port == 0 && !s.tracer.chosen {
+		why = ": nothing in ingress has set egress_spec"
+	}
 	if out < 0 {
-		why := ""
-		if port == 0 && !s.tracer.chosen {
-			why = ": nothing in ingress has set egress_spec"
-		}
 		s.step("to port %d, which the switch does not have%s (ports: %s)", port, why, a.portList())
 		return
 	}
@@ -134,7 +133,7 @@ func (a *v1model) traceForward(p *tm.Packet, port, queue int) {
 			text += fmt.Sprintf(", PFC pauses it since %v", since)
 		}
 	}
-	s.step("%s", text)
+	s.step("%s%s", text, why)
 }
 
 func (a *v1model) portList() string {

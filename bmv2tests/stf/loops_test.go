@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/internal/packet"
@@ -152,7 +153,7 @@ func TestLoopsInScripts(t *testing.T) {
 			}
 			loops := 0
 			err = stf.Run(compile(t, "testdata/loops.p4"), s, stf.Options{Trace: func(line string) {
-				if line == "dropped: loop" {
+				if strings.HasPrefix(line, "dropped: ") && strings.Contains(line, "has passed the switch too often") {
 					loops++
 				}
 			}})
@@ -160,5 +161,18 @@ func TestLoopsInScripts(t *testing.T) {
 				t.Errorf("error %v, %d drops as a loop", err, loops)
 			}
 		})
+	}
+}
+
+// The trace of a script is that of a real switch: it tells where packets go.
+func TestTraceOfAScript(t *testing.T) {
+	s, err := stf.Parse("t.stf", []byte("packet 1 24 01\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace []string
+	err = stf.Run(compile(t, "testdata/loops.p4"), s, stf.Options{Trace: func(line string) { trace = append(trace, line) }})
+	if text := strings.Join(trace, "\n"); err != nil || !strings.Contains(text, "\nto multicast group 1: there is no such group (groups: none)\ndropped: empty multicast group") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -148,7 +148,7 @@ func TestFailuresCanBeRead(t *testing.T) {
 		}
 	}
 	text := strings.Join(trace, "\n")
-	for _, want := range []string{"test.stf:1: packet 1", "parser state start", "extract h", "log.p4:", "port 2 sends 05ff010000000000000000"} {
+	for _, want := range []string{"test.stf:1: packet 1", "parser state start", "extract h", "log.p4:", "sent by port 2: 11 bytes: 05ff010000000000000000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the trace does not say %q:\n%s", want, text)
 		}

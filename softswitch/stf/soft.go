@@ -49,20 +49,31 @@ func Run(p *bmv2json.Program, s *Script, opts Options) error {
 		return err
 	}
 	soft.net = solo.New(soft.sw)
+	// The switch traces programs for v1model itself, with its queues and copies.
+	steps := opts.Trace
+	if steps != nil && p.Architecture == "" {
+		soft.sw.Trace(&softswitch.Tracer{
+			Follow: func(*packet.Frame) bool { return true },
+			Step:   func(_ vtime.Time, text string) { opts.Trace(text) },
+			Copy:   func(_, _ *packet.Frame) {},
+			Drop:   func(*packet.Frame) {},
+		})
+		steps = nil
+	}
 	soft.net.Sent = func(port int, f *packet.Frame, _ vtime.Time) {
 		soft.got[port] = append(soft.got[port], slices.Clone(f.Data))
-		if opts.Trace != nil {
+		if steps != nil {
 			opts.Trace(fmt.Sprintf("port %d sends %x", port, f.Data))
 		}
 		soft.net.Frames().Put(f)
 	}
-	if opts.Trace != nil {
+	if steps != nil {
 		soft.sw.Observe(&softswitch.Observer{Drop: func(_ vtime.Time, _, _ int, cause softswitch.DropCause, _ *packet.Frame) {
 			opts.Trace(fmt.Sprintf("dropped: %v", cause))
 		}})
 	}
 	soft.sw.Load(prog)
-	soft.sw.Control(softswitch.Control{Trace: opts.Trace, Log: func(text string) {
+	soft.sw.Control(softswitch.Control{Trace: steps, Log: func(text string) {
 		if opts.Log != nil {
 			opts.Log(text)
 		}
