@@ -237,7 +237,6 @@ var readers = map[string]string{
 	"softswitch/stf/simpleswitch/simpleswitch.go": "the log of a child, and the kernel",
 	"testbed/exp/plan.go":                         "this executable",
 	"testbed/exp/store.go":                        "locks a folder",
-	"testbed/reference/reference.go":              "embedded in the binary",
 	"testbed/result/archive.go":                   "file by file, each of which is limited",
 	"testbed/real/netns/journal.go":               "line by line, in a folder of this program",
 	"testbed/real/netns/process_linux.go":         "the kernel, and the log of a child",

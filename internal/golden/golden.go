@@ -5,9 +5,6 @@
 package golden
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,36 +39,6 @@ func Check(t *testing.T, file string, got []byte) {
 		if at(g, i) != at(w, i) {
 			t.Fatalf("%s:%d differs; if this change is intended, run `make golden` and commit\n got: %s\nwant: %s", file, i+1, at(g, i), at(w, i))
 		}
-	}
-}
-
-// CheckPacked fails the test if the gzip file does not unpack to want. Under
-// `make golden` it writes the file then. Packed bytes are not compared, since they
-// may differ between versions of Go.
-func CheckPacked(t *testing.T, file string, want []byte) {
-	t.Helper()
-	if packed, err := os.Open(file); err == nil {
-		defer packed.Close()
-		if z, err := gzip.NewReader(packed); err == nil {
-			if got, err := io.ReadAll(z); err == nil && bytes.Equal(got, want) {
-				return
-			}
-		}
-	}
-	if !Update {
-		t.Fatalf("%s is missing or has another content; run `make golden` and commit", file)
-	}
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err == nil {
-		z.Write(want)
-		err = z.Close()
-	}
-	if err == nil {
-		err = os.WriteFile(file, b.Bytes(), 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

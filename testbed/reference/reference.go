@@ -7,41 +7,33 @@ package reference
 
 import (
 	"bytes"
-	"compress/gzip"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/pauseless/pauseless/internal/diag"
 )
 
-//go:embed *.schema.json.gz
+//go:embed *.schema.json
 var schemas embed.FS
 
 // Kinds are the kinds of files that have a schema.
 var Kinds = []string{"profile", "scenario", "experiment", "live", "topology"}
 
-// Schema returns the JSON Schema (draft 2020-12) of a kind of file, which is packed
-// to keep the binary small. It returns an error for an unknown kind.
+// Schema returns the JSON Schema (draft 2020-12) of a kind of file, or an error for an
+// unknown kind.
 func Schema(kind string) ([]byte, error) {
 	file := kind
 	if kind == "experiment" || kind == "live" {
 		file = "scenario" // these files are scenarios
 	}
-	packed, err := schemas.ReadFile(file + ".schema.json.gz")
+	text, err := schemas.ReadFile(file + ".schema.json")
 	if err != nil {
 		return nil, fmt.Errorf("no kind of file is called %q%s; there are %s", kind, diag.DidYouMean(kind, Kinds), strings.Join(Kinds, ", "))
 	}
-	var text []byte
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err == nil {
-		text, err = io.ReadAll(z)
-	}
 	var lines bytes.Buffer
-	if err := errors.Join(err, json.Indent(&lines, text, "", " ")); err != nil {
+	if err := json.Indent(&lines, text, "", " "); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	return lines.Bytes(), nil
