@@ -441,6 +441,9 @@ func (r *mininetReader) params(at string, raw yamlfile.Raw, m *mininetLink) {
 	}
 	for _, key := range raw.Keys() {
 		at, text := at+"."+key, raw.Text(key)
+		if text == "null" {
+			continue
+		}
 		switch key {
 		case "bw":
 			r.bandwidth(at, text, m)
@@ -490,6 +493,9 @@ func (r *mininetReader) bandwidth(at, text string, m *mininetLink) {
 // unit. If unit is "", the unit is required, since netem assumes microseconds and
 // p4-utils means milliseconds. Zero means the default.
 func (r *mininetReader) latency(at, text string, m *mininetLink, unit string) {
+	if text == "null" {
+		return
+	}
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		if n == 0 {
 			return

@@ -222,6 +222,11 @@ func TestPortsThatAreNotInARow(t *testing.T) {
 		  "hosts": {"h1": {}}, "switches": {"s1": {}, "s2": {}}}}`,
 			"h1.1-s1.1 10Gbps 1us 0\ns2.1-h1.2.1 10Gbps 1us 0\ns1.2-s2.2 10Gbps 1us 0\n",
 			"tiers 1 1, h1.2 of h1 is eth1, 10.0.2.1 00:00:00:00:00:07"},
+		// Without a strategy, hosts have the next free address in the order of the links.
+		{`{"topology": {"links": [["h3", "s2", {"bw": null, "delay": null}], ["h10", "s1"], ["h1", "s2"], ["s1", "s2"], ["h1", "s1"]], "hosts": {"h1": {}, "h3": {"ip": "10.0.0.2/8"}, "h10": {}},
+		  "switches": {"s1": {}, "s2": {}}}}`,
+			"h3.1-s2.2 10Gbps 1us 0\nh10.1-s1.2 10Gbps 1us 0\nh1.1-s2.1 10Gbps 1us 0\ns1.3-s2.3 10Gbps 1us 0\nh1.2.1-s1.1 10Gbps 1us 0\n",
+			"tiers 1 1, h1.2 of h1 is eth1, 10.0.0.1 02:00:00:00:00:05"},
 		{`{"topology": {"assignment_strategy": "mixed", "links": [["h1", "s1"], ["h1", "s2"]], "hosts": {"h1": {}}, "switches": {"s1": {}, "s2": {}}}}`,
 			"h1.1-s1.1 10Gbps 1us 0\nh1.2.1-s2.1 10Gbps 1us 0\n", "tiers 1 1, h1.2 of h1 is eth1, 10.0.2.1 00:00:0a:00:02:01"},
 		{`{"links": [["h1", "s1-p1"], ["h1", "s2-p1"]], "hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}}, "switches": {"s1": {}, "s2": {}}}`,

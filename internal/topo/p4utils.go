@@ -3,6 +3,7 @@
 package topo
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -27,6 +28,10 @@ func (r *mininetReader) assign(strategy string) {
 	if !slices.Contains(strategies, strategy) {
 		if strategy != "" && strategy != "manual" {
 			r.errorf("assignment_strategy", "assignment_strategy is %q, must be %s", strategy, strings.Join(strategies, ", "))
+			return
+		}
+		if r.path != "" {
+			r.remaining()
 		}
 		return
 	}
@@ -122,6 +127,36 @@ func (r *mininetReader) assign(strategy string) {
 			n.Given.Gateway = packet.MAC{0, 1, ip[0], ip[1], ip[2], ip[3]}
 			n.Given.Commands = append(n.Given.Commands, fmt.Sprintf("ip neigh replace %v lladdr %v dev %s nud permanent", netip.AddrFrom4(gateway), n.Given.Gateway, r.b.t.Interface(n.ID)))
 		}
+	}
+}
+
+// remaining gives hosts without an address the next free one of 10.0.0.0/8, in the order of
+// the links' names, as p4-utils does without a strategy.
+func (r *mininetReader) remaining() {
+	type end struct {
+		host *Node
+		a, z string // names of the link's ends
+	}
+	var ends []end
+	given := make(map[netip.Addr]bool)
+	for i := range r.b.t.Nodes {
+		n := &r.b.t.Nodes[i]
+		switch {
+		case n.Kind != Host || n.Stub != NoStub || len(n.Ports) == 0:
+		case n.Given.IP.IsValid():
+			given[n.Given.IP.Addr()] = true
+		default:
+			name, peer := r.b.t.Nodes[n.Host].Name, r.b.t.Nodes[n.Ports[0].Peer].Name
+			ends = append(ends, end{n, min(name, peer), max(name, peer)})
+		}
+	}
+	slices.SortStableFunc(ends, func(x, y end) int { return cmp.Or(natural(x.a, y.a), natural(x.z, y.z)) })
+	next := netip.AddrFrom4([4]byte{10, 0, 0, 1})
+	for _, e := range ends {
+		for given[next] {
+			next = next.Next()
+		}
+		e.host.Given.IP, next = netip.PrefixFrom(next, 8), next.Next()
 	}
 }
 
