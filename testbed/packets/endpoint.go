@@ -36,6 +36,7 @@ type Run struct {
 	// listens are the ports at which hosts accept TCP connections.
 	listens map[uint16]bool
 	limits  Limits
+	now     func() vtime.Time // nil: all has been sent
 }
 
 // Limits bounds what a Run keeps in memory.
@@ -62,7 +63,7 @@ type Arrival struct {
 // in bytes. The list must have been prepared.
 func Start(f *fabric.Fabric, list []Spec, seed uint64, overhead int) *Run {
 	t := f.Topology()
-	r := &Run{net: t, list: list, ends: make(map[int]*end), limits: DefaultLimits, listens: make(map[uint16]bool)}
+	r := &Run{net: t, list: list, ends: make(map[int]*end), limits: DefaultLimits, listens: make(map[uint16]bool), now: f.Now}
 	next := uint32(FirstNumber)
 	for i := range list {
 		r.first = append(r.first, next)
@@ -279,12 +280,16 @@ func (r *Run) Done(f *fabric.Fabric) bool {
 	return true
 }
 
-// Sent returns the number of packets of a series that were sent.
+// Sent returns the number of packets of a series that were sent until now.
 func (r *Run) Sent(i int) int {
 	for _, e := range r.ends {
 		for _, s := range e.series {
+			n := len(s.when)
+			if s.index == i && n > 0 && r.now != nil && s.when[n-1] > r.now() {
+				n-- // the next one is known before its time
+			}
 			if s.index == i {
-				return len(s.when)
+				return n
 			}
 		}
 	}

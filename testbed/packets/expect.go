@@ -105,6 +105,8 @@ func (e *Expectation) Verdict(r *Run) string {
 		if all := closed && bytes == uint64(r.list[series].TCP.Bytes); all != *e.Stream {
 			return fmt.Sprintf("%s received %d bytes of the TCP connection %s, which has %d (closed: %t)", e.At, bytes, e.Packets, int64(r.list[series].TCP.Bytes), closed)
 		}
+	case e.Count == nil && e.Least == nil && e.Most == nil && r.Sent(series) == 0:
+		return fmt.Sprintf("no packet of %s was sent before the end of the run: start it earlier, or raise until", e.Packets)
 	case e.Count == nil && e.Least == nil && e.Most == nil && n != r.Sent(series):
 		return fmt.Sprintf("%s received %d %s, and %d were sent", e.At, n, name, r.Sent(series))
 	}

@@ -170,3 +170,23 @@ expect:
 		t.Errorf("%+v", got)
 	}
 }
+
+// A packet whose time is after the end of the run was not sent, and is not lost; an
+// expectation about such packets is not met.
+func TestPacketsAfterTheEndAreNotSent(t *testing.T) {
+	runs := runOwn(t, map[string]string{"a.p4": byPort}, ownNetwork+`
+program: {p4: a.p4}
+until: 1ms
+packets:
+- {name: late, from: h1, to: h2, start: 2ms, udp: {destination: 9}}
+- {name: some, from: h2, to: h1, count: 5, every: 400us, udp: {destination: 9}}
+expect: [{packets: late, at: h2}]
+`, Options{})
+	late, some := runs[0].Packets[0], runs[0].Packets[1]
+	if late.Sent != 0 || late.Lost != 0 || some.Sent != 3 {
+		t.Errorf("%+v, %+v", late, some)
+	}
+	if len(runs[0].Unmet) != 1 || !strings.Contains(runs[0].Unmet[0], "no packet of late was sent before the end of the run") {
+		t.Error(runs[0].Unmet)
+	}
+}
