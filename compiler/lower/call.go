@@ -99,7 +99,9 @@ func (l *lowerer) callFunction(e *syntax.CallExpr, c *types.Call) value {
 	f := c.Func
 	subst := map[*types.TypeParam]types.Type{}
 	for i, p := range f.TypeParams {
-		subst[p] = l.substitute(c.TypeArgs[i])
+		if subst[p] = l.substitute(c.TypeArgs[i]); types.TooLarge(subst[p]) {
+			l.fail(e.Pos(), CodeTooLarge, "type %s of this call of %s has too many fields", p.Name, f.Name)
+		}
 	}
 	result := l.info.Substitute(l.substitute(f.Result), subst)
 	if x := l.soleResult(f); x != nil {
@@ -423,6 +425,8 @@ func inOrder(args []syntax.Expr) []int {
 // objectsIn returns the objects that a body names.
 func (l *lowerer) objectsIn(b *syntax.BlockStmt) map[types.Object]bool {
 	used := map[types.Object]bool{}
+	seen := map[*syntax.BlockStmt]bool{} // once each: there may be 2^200 calls
+	bodies := []*syntax.BlockStmt{b}
 	see := func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.NameExpr:
@@ -431,14 +435,18 @@ func (l *lowerer) objectsIn(b *syntax.BlockStmt) map[types.Object]bool {
 			}
 		case *syntax.CallExpr:
 			if c := l.info.Call(e); c != nil && c.Kind == types.CallAction {
-				for o := range l.objectsIn(c.Action.Decl.Body) {
-					used[o] = true
-				}
+				bodies = append(bodies, c.Action.Decl.Body)
 			}
 		}
 		return true
 	}
-	syntax.WalkStmt(b, see)
+	for len(bodies) > 0 {
+		b, bodies = bodies[0], bodies[1:]
+		if !seen[b] {
+			seen[b] = true
+			syntax.WalkStmt(b, see)
+		}
+	}
 	return used
 }
 

@@ -363,6 +363,10 @@ func (c *Checker) callFunc(x *operand, e *syntax.CallExpr, call *Call, m *method
 	}
 	c.deprecated(e.Pos(), f.Decl.Annotations, f.Name)
 	t := c.apply(s, f.Result)
+	if TooLarge(t) {
+		c.errorf(e.Pos(), CodeTooLarge, "the result of %s has more than %d fields", f.Name, maxLeaves)
+		t = Invalid
+	}
 	if t == Void {
 		x.set(novalue, Void, nil)
 		return

@@ -337,6 +337,10 @@ func (c *Checker) tuple(x *operand, e *syntax.ListExpr) {
 		}
 		t.Elems = append(t.Elems, y.typ)
 	}
+	if x.mode != invalid && TooLarge(t) {
+		c.errorf(e.Pos(), CodeTooLarge, "the list has more than %d fields", maxLeaves)
+		x.mode = invalid
+	}
 	if x.mode == invalid {
 		x.invalidate()
 	}

@@ -45,6 +45,10 @@ func (c *Checker) typArgs(e syntax.TypeExpr, open bool) Type {
 			}
 			t.Elems = append(t.Elems, et)
 		}
+		if TooLarge(t) {
+			c.errorf(e.Pos(), CodeTooLarge, "the tuple has more than %d fields", maxLeaves)
+			return Invalid
+		}
 		return t
 	case *syntax.ListType:
 		et := c.typeArg(e.Elem)
@@ -326,6 +330,10 @@ func (c *Checker) arrayType(e *syntax.ArrayType) Type {
 	}
 	return &Array{elem, n}
 }
+
+// TooLarge reports whether values of type t have too many fields. Type arguments can
+// double them at each of many nested calls.
+func TooLarge(t Type) bool { return leaves(t) > maxLeaves }
 
 // leaves counts the fields of a value of type t, through its parts.
 func leaves(t Type) int {
