@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -125,8 +126,8 @@ func completeExperiments(_ *cobra.Command, args []string, _ string) ([]string, c
 	return slices.DeleteFunc(append(append(catalog.Names(), catalog.RealNames()...), "all"), func(n string) bool { return slices.Contains(args, n) }), cobra.ShellCompDirectiveDefault
 }
 
-// plans makes the plans of the experiments that a command line names.
-func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error) {
+// checked returns the names of the experiments, or an error about the flags.
+func (f *expFlags) checked(cmd *cobra.Command, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, usageErrorf(cmd, "expected names of experiments, files, or all; `pauseless exp list` shows the names")
 	}
@@ -146,42 +147,74 @@ func (f *expFlags) plans(cmd *cobra.Command, args []string) ([]*exp.Plan, error)
 	if slices.Equal(args, []string{"all"}) {
 		args, f.several = catalog.Names(), true
 	}
-	var plans []*exp.Plan
-	for _, name := range args {
-		if cmd.Context().Err() != nil {
-			return nil, errInterrupted
-		}
-		s, err := exp.LoadAt(name, f.scale)
+	return args, nil
+}
+
+// plans returns the plans of experiments.
+func (f *expFlags) plans(cmd *cobra.Command, args []string) (plans []*exp.Plan, err error) {
+	for p, err := range f.each(cmd, args) {
 		if err != nil {
 			return nil, err
-		}
-		command := fmt.Sprintf("pauseless exp run %s --scale %s", shellWord(name), f.scale)
-		if s.Name == "" || strings.ContainsAny(s.Name, `/\`) {
-			return nil, fmt.Errorf("%s: name is %q; results are kept in a folder of this name: give one without slashes", name, s.Name)
-		}
-		if slices.ContainsFunc(plans, func(p *exp.Plan) bool { return p.Scenario.Name == s.Name }) {
-			return nil, fmt.Errorf("%s: another experiment of this command is called %q, too, and has the same folder; give it another name", name, s.Name)
-		}
-		if f.seeds > 0 {
-			s.Reseed(f.seeds)
-			command += fmt.Sprintf(" --seeds %d", f.seeds)
-		}
-		on := f.on
-		if on != "" && f.soft() {
-			s.CountBytes() // in the fabric beside it
-			on += " --switch " + f.kind
-		}
-		p, err := exp.NewPlan(s, command)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if on != "" {
-			p.OnReal(on)
-			p.Command += " --on " + on
 		}
 		plans = append(plans, p)
 	}
 	return plans, nil
+}
+
+// each iterates over the plans of experiments, each of which takes some time. An error is
+// the last element.
+func (f *expFlags) each(cmd *cobra.Command, args []string) iter.Seq2[*exp.Plan, error] {
+	return func(yield func(*exp.Plan, error) bool) {
+		args, err := f.checked(cmd, args)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		var names []string
+		for _, name := range args {
+			p, err := f.plan(cmd, name)
+			if err == nil && slices.Contains(names, p.Scenario.Name) {
+				err = fmt.Errorf("%s: another experiment of this command is called %q, too, and has the same folder; give it another name", name, p.Scenario.Name)
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+			names = append(names, p.Scenario.Name)
+		}
+	}
+}
+
+// plan returns the plan of an experiment.
+func (f *expFlags) plan(cmd *cobra.Command, name string) (*exp.Plan, error) {
+	if cmd.Context().Err() != nil {
+		return nil, errInterrupted
+	}
+	s, err := exp.LoadAt(name, f.scale)
+	if err != nil {
+		return nil, err
+	}
+	command := fmt.Sprintf("pauseless exp run %s --scale %s", shellWord(name), f.scale)
+	if s.Name == "" || strings.ContainsAny(s.Name, `/\`) {
+		return nil, fmt.Errorf("%s: name is %q; results are kept in a folder of this name: give one without slashes", name, s.Name)
+	}
+	if f.seeds > 0 {
+		s.Reseed(f.seeds)
+		command += fmt.Sprintf(" --seeds %d", f.seeds)
+	}
+	on := f.on
+	if on != "" && f.soft() {
+		s.CountBytes() // in the fabric beside it
+		on += " --switch " + f.kind
+	}
+	p, err := exp.NewPlan(s, command)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if on != "" {
+		p.OnReal(on)
+		p.Command += " --on " + on
+	}
+	return p, nil
 }
 
 // stale returns the outcomes in a folder that this build would make in another way, of
@@ -605,15 +638,11 @@ are expected to need. This can be called while another process executes the runs
 			}
 			return err
 		}
-		plans, err := f.plans(cmd, args)
-		if err != nil {
-			return err
-		}
 		store, w := exp.ReadStore(f.store), cmd.OutOrStdout()
 		var all []*exp.Status
-		for _, p := range plans {
-			if cmd.Context().Err() != nil {
-				return errInterrupted
+		for p, err := range f.each(cmd, args) {
+			if err != nil {
+				return err
 			}
 			if err := stored(cmd, p, store); err != nil {
 				return err
@@ -645,7 +674,7 @@ are expected to need. This can be called while another process executes the runs
 				fmt.Fprintf(w, "  failed: %s: %s\n", name, text)
 			}
 		}
-		if left := exp.AllLeft(all); len(plans) > 1 && left.Known() {
+		if left := exp.AllLeft(all); len(all) > 1 && left.Known() {
 			fmt.Fprintf(w, "all: %v to go, over at %s\n", left, overAt(left))
 		}
 		return nil
