@@ -9,7 +9,9 @@ package fabrictest
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"unsafe"
 
+	"github.com/pauseless/pauseless/internal/cache"
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -142,6 +144,7 @@ type ingress struct {
 
 type queue struct {
 	first, last *waiting
+	frames      int
 	bytes       int64
 	cells       int64      // of 80 bytes, the last of each packet's partly filled
 	resumed     vtime.Time // when the last pause ended
@@ -352,6 +355,7 @@ func (s *Switch) put(out, class int, w *waiting) {
 		q.last.next = w
 	}
 	q.last = w
+	q.frames++
 	q.bytes += n
 	q.cells += cells(n)
 	s.MaxQueue = max(s.MaxQueue, q.bytes)
@@ -400,9 +404,7 @@ func (s *Switch) HeldFrames() (n int) {
 	for i := range s.ports {
 		n += len(s.ports[i].mac) + len(s.ports[i].flying)
 		for c := range packet.Classes {
-			for w := s.ports[i].out[c].first; w != nil; w = w.next {
-				n++
-			}
+			n += s.ports[i].out[c].frames
 		}
 	}
 	return n
@@ -516,7 +518,10 @@ func (p *port) dequeue(now vtime.Time, class int) {
 	w := q.first
 	if q.first = w.next; q.first == nil {
 		p.mask &^= 1 << class
+	} else { // not in the processor's cache when it leaves
+		cache.Fetch(unsafe.Pointer(q.first.f), unsafe.Pointer(q.first.next))
 	}
+	q.frames--
 	f, in := w.f, int(w.in)
 	f.Stalled = f.Stalled || w.at < q.resumed
 	n := int64(f.Len())
