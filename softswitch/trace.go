@@ -29,6 +29,7 @@ type Tracer struct {
 
 	before map[*packet.Frame]seen
 	chosen bool // the followed packet's ingress has set egress_spec
+	marked bool // and marked it to be dropped
 }
 
 // seen is what a followed frame was when it arrived.
@@ -60,9 +61,11 @@ func (s *Switch) follows(m *interp.Machine, f *packet.Frame) bool {
 	if !s.tracer.Follow(f) {
 		return false
 	}
-	s.tracer.chosen = false
+	s.tracer.chosen, s.tracer.marked = false, false
 	m.Trace = func(text string) {
-		s.tracer.chosen = s.tracer.chosen || strings.HasPrefix(strings.TrimSpace(text), "standard_metadata.egress_spec = ")
+		line := strings.TrimSpace(text)
+		s.tracer.chosen = s.tracer.chosen || strings.HasPrefix(line, "standard_metadata.egress_spec = ")
+		s.tracer.marked = s.tracer.marked || strings.HasPrefix(line, "mark_to_drop")
 		s.tracer.Step(s.net.Now(), "  "+text)
 	}
 	return true
@@ -134,6 +137,9 @@ func (a *v1model) traceForward(p *tm.Packet, port, queue int) {
 		}
 	}
 	s.step("%s%s", text, why)
+	if s.tracer.marked {
+		s.step("note: the program has marked the packet to be dropped, and then set egress_spec: it is not dropped")
+	}
 }
 
 func (a *v1model) portList() string {

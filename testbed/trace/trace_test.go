@@ -131,6 +131,7 @@ func TestMistakes(t *testing.T) {
 			[]string{"is false\n      note: header tun[1] is not valid: its fields have no values"}},
 		{"UDP checksum", "s.egress_spec = port; ", "s.egress_spec = port; h.ip.src = 7; ", "", "", []string{"note: the UDP checksum was right on arrival and is wrong now"}},
 		{"queue depth in ingress", "apply { if (h.ip.isValid()) { route.apply(); } }", "apply { if (s.enq_qdepth > 5) { drop(); } else { route.apply(); } }", "", "", []string{"warning: enq_qdepth is 0 in ingress: it has a value in egress"}},
+		{"dropped, and then sent", "route.apply();", "drop(); route.apply();", "", "", []string{"note: the program has marked the packet to be dropped, and then set egress_spec: it is not dropped"}},
 		{"never set, in an assignment", "struct meta_t { }|s.egress_spec = port; ", "struct meta_t { bit<9> to; }|s.egress_spec = m.to; ", "", "", []string{"the metadata's to is 0: nothing in the program sets it", "to port 0, which the switch does not have"}},
 		{"never set, in a condition", "struct meta_t { }|route.apply();", "struct meta_t { bit<8> tenant; }|if (m.tenant == 5) { route.apply(); }", "", "", []string{"is false", "the metadata's tenant is 0: nothing in the program sets it"}},
 	} {
