@@ -275,8 +275,12 @@ const CodeManifest diag.Code = "manifest"
 
 func readError(name string, data []byte, offset int64, err error) error {
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
 		offset = syntax.Offset
+	case errors.As(err, &kind):
+		offset = kind.Offset
 	}
 	line := int32(0)
 	if data != nil {

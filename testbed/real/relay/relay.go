@@ -47,9 +47,16 @@ func ReadConfig(name string) (*Config, error) {
 	if err := infile.JSON(text, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	taken := make(map[string]int)
 	for i, k := range c.Cables {
 		if k.Delay < 0 || k.Rate < 0 || k.Overhead < 0 || k.Loss < 0 || k.Loss > 1 || k.Interfaces[0] == "" || k.Interfaces[1] == "" {
 			return nil, fmt.Errorf("%s: cable %d: delay, rate and overhead are at least 0, loss is from 0 to 1, and there are two interfaces", name, i+1)
+		}
+		for _, port := range k.Interfaces {
+			if other := taken[port]; other > 0 {
+				return nil, fmt.Errorf("%s: cable %d: interface %s is at cable %d already: frames would go in a circle", name, i+1, port, other)
+			}
+			taken[port] = i + 1
 		}
 	}
 	return &c, nil

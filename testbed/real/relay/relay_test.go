@@ -159,6 +159,8 @@ func TestConfigIsChecked(t *testing.T) {
 		`{"cables": [{"interfaces": ["a", ""]}]}`:                                                             "cable 1",
 		`{"cables": [{"interfaces": ["a", "b"], "loss": 2}]}`:                                                 "cable 1",
 		`{"cables": [{"interfaces": ["a", "b"], "overhead": -1}]}`:                                            "cable 1",
+		`{"cables": [{"interfaces": ["a", "a"]}]}`:                                                            "cable 1: interface a is at cable 1 already",
+		`{"cables": [{"interfaces": ["a", "b"]}, {"interfaces": ["c", "a"]}]}`:                                "cable 2: interface a is at cable 1 already",
 		`{"cables": 3}`: "cables is number, must be a list",
 	} {
 		name := filepath.Join(t.TempDir(), "relay.json")
