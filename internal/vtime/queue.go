@@ -7,9 +7,7 @@ import "github.com/pauseless/pauseless/internal/cache"
 // appointment is a scheduled event of a node.
 type appointment struct {
 	ev  Event
-	arg uint64
-	// next is the number of the next free place, if this one is free.
-	next uint32
+	arg uint64 // in a free place the number of the next one
 }
 
 // The order of an event's key is its number, which increases with every event that the
@@ -66,7 +64,7 @@ func (q *Queue) Push(at Time, ev Event, arg uint64) {
 	}
 	place--
 	a := &q.places[place]
-	q.free = a.next
+	q.free = uint32(a.arg)
 	*a = appointment{ev: ev, arg: arg}
 	q.heap.Push(Key{at, q.seq | uint64(place)})
 }
@@ -98,7 +96,7 @@ func (q *Queue) Pop() (at Time, ev Event, arg uint64) {
 func (q *Queue) close() {
 	q.open = false
 	place := uint32(q.heap[0].Order & (1<<placeBits - 1))
-	q.places[place] = appointment{next: q.free}
+	q.places[place] = appointment{arg: uint64(q.free)}
 	q.free = place + 1
 	q.heap.Pop()
 }
