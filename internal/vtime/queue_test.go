@@ -15,7 +15,6 @@ import (
 type timed struct {
 	at  Time
 	seq uint64
-	ev  Event
 	arg uint64
 }
 

@@ -34,7 +34,7 @@ type Column struct {
 
 // Writer writes a table.
 type Writer struct {
-	out     *parquet.Writer
+	out     *parquet.GenericWriter[any]
 	columns []Column
 	row     parquet.Row
 	rows    int // of the current row group
@@ -75,7 +75,7 @@ func NewWriter(w io.Writer, columns []Column, meta ...[2]string) *Writer {
 	for _, m := range meta {
 		options = append(options, parquet.KeyValueMetadata(m[0], m[1]))
 	}
-	return &Writer{out: parquet.NewWriter(w, append(options, parquet.NewSchema("table", t))...), columns: columns}
+	return &Writer{out: parquet.NewGenericWriter[any](w, append(options, parquet.NewSchema("table", t))...), columns: columns}
 }
 
 // Write adds a row: a value of the column's type for each column. It returns the
