@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/controlplane"
-	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/p4rttest"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/need"
@@ -59,11 +58,11 @@ func desired(t testing.TB, n int, more ...string) controlplane.Desired {
 func holds(srv *p4rttest.Server, d controlplane.Desired) error {
 	have := srv.Entities()
 	for _, e := range d.Entities {
-		got := have[diff.Key(e)]
-		if got == nil || !diff.Equal(got, e) {
+		got := have[schema.Key(e)]
+		if got == nil || !schema.Equal(got, e) {
 			return fmt.Errorf("want %v, have %v", e, got)
 		}
-		delete(have, diff.Key(e))
+		delete(have, schema.Key(e))
 	}
 	for _, e := range have {
 		if e.GetRegisterEntry() == nil {

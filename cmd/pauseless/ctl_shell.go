@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/pauseless/pauseless/controlplane"
-	"github.com/pauseless/pauseless/controlplane/diff"
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/infile"
 )
@@ -324,7 +323,7 @@ func (s *shell) present(f *controlplane.Fabric, words []string) (list []present)
 			}
 			h.entry, h.fixed = "", schema.AlwaysThere(e)
 			for _, x := range there {
-				if diff.Key(x) == diff.Key(e) {
+				if schema.Key(x) == schema.Key(e) {
 					h.entry = sch.FormatEntity(x)
 				}
 			}

@@ -51,7 +51,7 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 	p := &Plan{Old: make(map[string]*p4v1.Entity)}
 	old := make(map[string]*p4v1.Entity, len(have))
 	for _, e := range have {
-		old[Key(e)] = e
+		old[schema.Key(e)] = e
 	}
 	wanted := make(map[string]*p4v1.Entity, len(want))
 	mentioned := make(map[uint32]bool) // tables
@@ -63,9 +63,9 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 	}
 	var create, groups, tables, direct []*p4v1.Update
 	for _, e := range want {
-		key := Key(e)
+		key := schema.Key(e)
 		if twin := wanted[key]; twin != nil {
-			if !Equal(twin, e) {
+			if !schema.Equal(twin, e) {
 				return nil, fmt.Errorf("two different entities with the same key:\n  %s\n  %s", sch.FormatEntity(twin), sch.FormatEntity(e))
 			}
 			continue
@@ -75,7 +75,7 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 			mentioned[t.TableId] = true
 		}
 		was := old[key]
-		if was != nil && Equal(was, e) {
+		if was != nil && schema.Equal(was, e) {
 			continue
 		}
 		if was != nil {
@@ -107,7 +107,7 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 	}
 	var early, late, lateGroups, lateRest []*p4v1.Update
 	for _, e := range have {
-		key := Key(e)
+		key := schema.Key(e)
 		if wanted[key] != nil {
 			continue
 		}
@@ -120,7 +120,7 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 			case t == nil || t.Const:
 				continue
 			case te.IsDefaultAction:
-				if t.ConstDefault || t.Default == 0 || Equal(e, programDefault(t)) {
+				if t.ConstDefault || t.Default == 0 || schema.Equal(e, programDefault(t)) {
 					continue
 				}
 				reset := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: true}
@@ -180,7 +180,7 @@ func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
 		for _, u := range phase {
 			k := kindOf(u.Entity)
 			text := sch.FormatEntity(u.Entity)
-			was := p.Old[Key(u.Entity)]
+			was := p.Old[schema.Key(u.Entity)]
 			switch {
 			case u.Type == p4v1.Update_DELETE:
 				lines = append(lines, line{k, text, indent + "- " + text})
@@ -195,7 +195,7 @@ func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
 		e := &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: r}}
 		text := sch.FormatEntity(e)
 		out := indent + "+ " + text
-		if was := p.Old[Key(e)]; was != nil {
+		if was := p.Old[schema.Key(e)]; was != nil {
 			out = indent + "- " + sch.FormatEntity(was) + "\n" + out
 		}
 		lines = append(lines, line{kindRegister, text, out})

@@ -70,11 +70,11 @@ func TestPlanReachesTheDesiredState(t *testing.T) {
 		}
 		state := make(map[string]*p4v1.Entity)
 		for _, e := range have {
-			state[diff.Key(e)] = e
+			state[schema.Key(e)] = e
 		}
 		for _, phase := range plan.Phases {
 			for _, u := range phase {
-				key := diff.Key(u.Entity)
+				key := schema.Key(u.Entity)
 				_, there := state[key]
 				isDefault := u.Entity.GetTableEntry().GetIsDefaultAction()
 				if there != (u.Type != p4v1.Update_INSERT) && !isDefault {
@@ -91,7 +91,7 @@ func TestPlanReachesTheDesiredState(t *testing.T) {
 			t.Fatalf("seed %d: %d entities, want %d", seed, len(state), len(want))
 		}
 		for _, e := range want {
-			if got := state[diff.Key(e)]; got == nil || !diff.Equal(got, e) {
+			if got := state[schema.Key(e)]; got == nil || !schema.Equal(got, e) {
 				t.Fatalf("seed %d: %v instead of %s", seed, got, s.FormatEntity(e))
 			}
 		}
@@ -128,14 +128,14 @@ func TestKeysDoNotDependOnNotation(t *testing.T) {
 	te.Match[0].GetExact().Value = append([]byte{0, 0}, te.Match[0].GetExact().Value...)
 	te.GetAction().GetAction().Params[0].Value = []byte{0, 3}
 	te.Metadata = []byte("x")
-	if diff.Key(a) != diff.Key(b) || !diff.Equal(a, b) {
+	if schema.Key(a) != schema.Key(b) || !schema.Equal(a, b) {
 		t.Errorf("%v and %v are told apart", a, b)
 	}
 	c := parse(t, s, "multicast 1 -> 1, 2")
 	d := schema.Multicast(&p4v1.MulticastGroupEntry{MulticastGroupId: 1, Replicas: []*p4v1.Replica{
 		{PortKind: &p4v1.Replica_Port{Port: []byte{0, 2}}}, {PortKind: &p4v1.Replica_Port{Port: []byte{1}}},
 	}})
-	if diff.Key(c) != diff.Key(d) || !diff.Equal(c, d) {
+	if schema.Key(c) != schema.Key(d) || !schema.Equal(c, d) {
 		t.Errorf("%v and %v are told apart", c, d)
 	}
 }
@@ -151,7 +151,7 @@ func TestKeysOfDifferentEntitiesDiffer(t *testing.T) {
 	}
 	seen := make(map[string]string)
 	for _, l := range lines {
-		k := diff.Key(parse(t, s, l))
+		k := schema.Key(parse(t, s, l))
 		if other, ok := seen[k]; ok {
 			t.Errorf("%s and %s have one key", l, other)
 		}
@@ -164,7 +164,7 @@ func TestKeysOfDifferentEntitiesDiffer(t *testing.T) {
 		{"paths leaf=1 -> {forward(1)}", "paths leaf=1 -> {forward(1) weight 2}"}, {"group spread 1 -> 1, 2", "group spread 1 -> 1, 2 weight 2"},
 		{"digest alert_t list 1", "digest alert_t list 2"},
 	} {
-		if diff.Equal(parse(t, s, pair[0]), parse(t, s, pair[1])) {
+		if schema.Equal(parse(t, s, pair[0]), parse(t, s, pair[1])) {
 			t.Errorf("%s and %s are equal", pair[0], pair[1])
 		}
 	}
@@ -195,7 +195,7 @@ func TestDifferencesWithoutText(t *testing.T) {
 		e := parse(t, s, c.line)
 		other := proto.Clone(e).(*p4v1.Entity)
 		c.change(other)
-		if diff.Equal(e, other) || !diff.Equal(other, proto.Clone(other).(*p4v1.Entity)) {
+		if schema.Equal(e, other) || !schema.Equal(other, proto.Clone(other).(*p4v1.Entity)) {
 			t.Errorf("%v and %v are equal", e, other)
 		}
 	}
@@ -205,7 +205,7 @@ func TestDifferencesWithoutText(t *testing.T) {
 	a.GetActionProfileGroup().Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_WatchPort{WatchPort: []byte{1}}
 	//lint:ignore SA1019 servers in use do not know the younger field
 	b.GetActionProfileGroup().Members[0].WatchKind = &p4v1.ActionProfileGroup_Member_Watch{Watch: 1}
-	if !diff.Equal(a, b) {
+	if !schema.Equal(a, b) {
 		t.Errorf("%v and %v are told apart", a, b)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pauseless/pauseless/controlplane/diff"
+	"github.com/pauseless/pauseless/controlplane/schema"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -77,7 +77,7 @@ func (s *Server) write(r *p4v1.WriteRequest) error {
 
 func (s *Server) update(u *p4v1.Update) *p4v1.Error {
 	ok := &p4v1.Error{}
-	key := diff.Key(u.Entity)
+	key := schema.Key(u.Entity)
 	old := s.entities[key]
 	if reg := u.Entity.GetRegisterEntry(); reg != nil {
 		return s.updateRegister(u.Type, reg)
@@ -221,7 +221,7 @@ func matches(q, e *p4v1.Entity) bool {
 		if x == nil || q.TableEntry.TableId != 0 && q.TableEntry.TableId != x.TableId || q.TableEntry.IsDefaultAction != x.IsDefaultAction {
 			return false
 		}
-		return len(q.TableEntry.Match) == 0 || diff.Key(&p4v1.Entity{Entity: q}) == diff.Key(e)
+		return len(q.TableEntry.Match) == 0 || schema.Key(&p4v1.Entity{Entity: q}) == schema.Key(e)
 	case *p4v1.Entity_RegisterEntry:
 		x := e.GetRegisterEntry()
 		return x != nil && q.RegisterEntry.RegisterId == x.RegisterId && (q.RegisterEntry.Index == nil || q.RegisterEntry.Index.Index == x.Index.Index)

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pauseless/pauseless/controlplane/diff"
+	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/simnet"
 
 	p4configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -187,7 +187,7 @@ func (s *Server) AfterWrite(do func(batch int)) {
 	s.mu.Unlock()
 }
 
-// Entities returns a copy of the switch's entities, by diff.Key.
+// Entities returns a copy of the switch's entities, by schema.Key.
 func (s *Server) Entities() map[string]*p4v1.Entity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,14 +208,14 @@ func (s *Server) Writes() (batches, updates int) {
 // Put changes an entity without a controller, Remove removes it.
 func (s *Server) Put(e *p4v1.Entity) {
 	s.mu.Lock()
-	s.entities[diff.Key(e)] = e
+	s.entities[schema.Key(e)] = e
 	s.mu.Unlock()
 }
 
 // Remove removes an entity without a controller.
 func (s *Server) Remove(e *p4v1.Entity) {
 	s.mu.Lock()
-	delete(s.entities, diff.Key(e))
+	delete(s.entities, schema.Key(e))
 	s.mu.Unlock()
 }
 
@@ -324,7 +324,7 @@ func (s *Server) load(c *p4v1.ForwardingPipelineConfig) {
 				RegisterId: r.Preamble.Id, Index: &p4v1.Index{Index: int64(i)},
 				Data: &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: []byte{0}}},
 			}}}
-			s.entities[diff.Key(e)] = e
+			s.entities[schema.Key(e)] = e
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/diag"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // commands are those of simple_switch_CLI that write what P4Runtime has, too, with
@@ -23,6 +24,11 @@ var commands = map[string]struct {
 }{
 	"table_add":                     {2, (*cli).tableAdd},
 	"table_set_default":             {2, (*cli).tableDefault},
+	"table_modify":                  {3, (*cli).tableModify},
+	"table_delete":                  {2, (*cli).tableDelete},
+	"table_indirect_delete":         {2, (*cli).tableDelete},
+	"table_clear":                   {1, (*cli).tableClear},
+	"table_reset_default":           {1, (*cli).tableResetDefault},
 	"table_indirect_add":            {3, (*cli).tableMember},
 	"table_indirect_add_with_group": {3, (*cli).tableGroup},
 	"act_prof_create_member":        {2, (*cli).member},
@@ -33,6 +39,9 @@ var commands = map[string]struct {
 	"mc_node_associate":             {2, (*cli).mcAssociate},
 	"mirroring_add":                 {2, (*cli).mirror},
 	"mirroring_add_mc":              {2, (*cli).mirrorGroup},
+	"reset_state":                   {0, (*cli).resetState},
+	"register_reset":                {1, (*cli).registerReset},
+	"counter_reset":                 {1, (*cli).counterReset},
 	"register_write":                {3, (*cli).registerWrite},
 	"counter_write":                 {4, (*cli).counterWrite},
 	"meter_set_rates":               {3, (*cli).meterRates},
@@ -41,13 +50,17 @@ var commands = map[string]struct {
 
 // reading are commands without an effect on a switch that has just been started, and
 // others those that have one only on BMv2, with what to do instead.
-var reading = []string{"help", "register_read", "register_reset", "counter_read", "counter_reset", "mirroring_get", "meter_get_rates", "table_num_entries",
-	"table_clear", "show_tables", "show_actions", "show_ports", "show_pvs", "table_info", "table_dump", "table_dump_entry", "mc_dump", "act_prof_dump", "port_add", "reset_state"}
+var reading = []string{"help", "register_read", "counter_read", "mirroring_get", "meter_get_rates", "table_num_entries",
+	"show_tables", "show_actions", "show_ports", "show_pvs", "table_info", "table_dump", "table_dump_entry", "mc_dump", "act_prof_dump", "port_add"}
 
 var others = map[string]string{
 	"set_queue_depth": "the ports of a switch share a buffer here: set network.switch.buffer",
 	"set_queue_rate":  "queues are as fast as their link here: set the rate of the link",
 }
+
+// undoing are commands that change what other commands made, and are not executed.
+var undoing = []string{"table_indirect_set_default", "table_indirect_set_default_with_group", "table_indirect_reset_default", "act_prof_modify_member", "act_prof_delete_member",
+	"act_prof_delete_group", "act_prof_remove_member_from_group", "mc_mgrp_destroy", "mc_node_update", "mc_node_dissociate", "mc_node_destroy", "mirroring_delete"}
 
 // isCommands reports whether the first line of a text that says something is a command
 // of simple_switch_CLI.
@@ -59,7 +72,7 @@ func isCommands(text string) bool {
 		}
 		_, known := commands[words[0]]
 		_, other := others[words[0]]
-		return known || other || slices.Contains(reading, words[0])
+		return known || other || slices.Contains(reading, words[0]) || slices.Contains(undoing, words[0])
 	}
 	return false
 }
@@ -70,10 +83,10 @@ func isComment(word string) bool {
 	return strings.HasPrefix(word, "#") || strings.HasPrefix(word, "//")
 }
 
-// cli executes commands of simple_switch_CLI on a switch without entries.
+// cli executes the commands of simple_switch_CLI in a file.
 type cli struct {
-	s       *Schema
-	out     []*p4v1.Entity
+	*Set
+	pos     diag.Pos // of the command
 	nodes   []mcNode
 	groups  []*mcGroup // in the order of their creation
 	mirrors []mirroring
@@ -88,70 +101,61 @@ type mcNode struct {
 
 type mcGroup struct {
 	id    uint64
-	line  int // of the command that made it
+	at    diag.Pos // of the command that made it
 	nodes []int
 }
 
 // mirroring is a clone session to a multicast group.
 type mirroring struct {
 	session, group uint64
-	line           int
+	at             diag.Pos
 }
 
-// parseCommands reads the entries that commands of simple_switch_CLI write, with the
-// places of the commands. Commands that only read are skipped. An error is a diag.List.
+// commands executes the commands of simple_switch_CLI in a file. Commands that only read are
+// skipped. An error is a diag.List.
 //
 // The priority of an entry there is the other way round: the smallest has precedence.
-func (s *Schema) parseCommands(name string, text []byte) (_ []*p4v1.Entity, at []diag.Pos, err error) {
-	c := &cli{s: s, members: make(map[string]uint32), groupsN: make(map[string][]*p4v1.ActionProfileGroup)}
+func (x *Set) commands(name string, text []byte) error {
+	c := &cli{Set: x, members: make(map[string]uint32), groupsN: make(map[string][]*p4v1.ActionProfileGroup)}
 	var list diag.List
-	fail := func(line int, err error) { list.Errorf(diag.MakePos(&name, int32(line), 0), CodeEntry, "%v", err) }
+	fail := func(at diag.Pos, err error) { list.Errorf(at, CodeEntry, "%v", err) }
 	for n, line := range strings.Split(string(text), "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || isComment(words[0]) || slices.Contains(reading, words[0]) {
 			continue
 		}
+		c.pos = diag.MakePos(&name, int32(n+1), 0)
 		word, args := words[0], words[1:]
 		command, ok := commands[word]
 		switch {
 		case others[word] != "":
-			fail(n+1, fmt.Errorf("%s: %s", word, others[word]))
+			fail(c.pos, fmt.Errorf("%s: %s", word, others[word]))
+		case slices.Contains(undoing, word):
+			fail(c.pos, fmt.Errorf("%s is not executed here: write what the switch is to have at the end, without this command", word))
 		case !ok:
 			var names []string
 			for k := range commands {
 				names = append(names, k)
 			}
 			slices.Sort(names)
-			fail(n+1, fmt.Errorf("no command is called %q%s", word, diag.DidYouMean(word, names)))
+			fail(c.pos, fmt.Errorf("no command is called %q%s", word, diag.DidYouMean(word, names)))
 		case len(args) < command.args:
-			fail(n+1, fmt.Errorf("%s takes at least %d arguments", word, command.args))
+			fail(c.pos, fmt.Errorf("%s takes at least %d arguments", word, command.args))
 		default:
-			before, groups := len(c.mirrors), len(c.groups)
 			if err := command.do(c, args); err != nil {
-				fail(n+1, err)
-			}
-			if len(c.mirrors) > before {
-				c.mirrors[before].line = n + 1
-			}
-			if len(c.groups) > groups {
-				c.groups[groups].line = n + 1
-			}
-			for len(at) < len(c.out) {
-				at = append(at, diag.MakePos(&name, int32(n+1), 0))
+				fail(c.pos, err)
 			}
 		}
 	}
-	for _, line := range c.replication(fail) {
-		at = append(at, diag.MakePos(&name, int32(line), 0))
-	}
-	return c.out, at, list.Err()
+	c.replication(fail)
+	return list.Err()
 }
 
-// add adds an entity in the form of ParseEntity.
-func (c *cli) add(format string, args ...any) error {
+// parse adds an entity in the form of ParseEntity.
+func (c *cli) parse(format string, args ...any) error {
 	e, err := c.s.ParseEntity(fmt.Sprintf(format, args...))
 	if err == nil {
-		c.out = append(c.out, e)
+		err = c.add(e, c.pos)
 	}
 	return err
 }
@@ -178,7 +182,99 @@ func (c *cli) tableAdd(args []string) error {
 	if err != nil {
 		return err
 	}
-	c.out = append(c.out, entity)
+	return c.add(entity, c.pos)
+}
+
+// handle returns the table and the place of the entry that TABLE and HANDLE name.
+func (c *cli) handle(table, text string) (*Table, int, error) {
+	t, err := c.s.Table(table)
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return nil, 0, fmt.Errorf("handle %q is not a number", text)
+	}
+	i, err := c.entry(t, n)
+	return t, i, err
+}
+
+// tableModify is table_modify TABLE ACTION HANDLE ARGUMENT….
+func (c *cli) tableModify(args []string) error {
+	t, i, err := c.handle(args[0], args[2])
+	if err != nil {
+		return err
+	}
+	a, err := t.action(args[1])
+	if err != nil {
+		return err
+	}
+	named, err := arguments(a, slices.DeleteFunc(slices.Clone(args[3:]), func(w string) bool { return w == "=>" }))
+	if err != nil {
+		return err
+	}
+	te := proto.CloneOf(c.list[i].GetTableEntry())
+	if te.Action, err = a.call(named); err != nil {
+		return err
+	}
+	if err := t.check(te); err != nil {
+		return err
+	}
+	c.list[i], c.at[i] = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: te}}, c.pos
+	return nil
+}
+
+// tableDelete is table_delete TABLE HANDLE.
+func (c *cli) tableDelete(args []string) error {
+	_, i, err := c.handle(args[0], args[1])
+	if err == nil {
+		c.remove(i)
+	}
+	return err
+}
+
+// tableClear is table_clear TABLE.
+func (c *cli) tableClear(args []string) error {
+	t, err := c.s.Table(args[0])
+	if err == nil {
+		c.clear(t)
+	}
+	return err
+}
+
+// tableResetDefault is table_reset_default TABLE.
+func (c *cli) tableResetDefault(args []string) error {
+	t, err := c.s.Table(args[0])
+	if err == nil {
+		c.removeIf(func(e *p4v1.Entity) bool {
+			return e.GetTableEntry().GetTableId() == t.ID && e.GetTableEntry().GetIsDefaultAction()
+		})
+	}
+	return err
+}
+
+// registerReset is register_reset NAME.
+func (c *cli) registerReset(args []string) error {
+	r, err := c.s.Register(args[0])
+	if err == nil {
+		c.removeIf(func(e *p4v1.Entity) bool { return e.GetRegisterEntry().GetRegisterId() == r.ID })
+	}
+	return err
+}
+
+// counterReset is counter_reset NAME. The counters of a table's entries are 0 at the start.
+func (c *cli) counterReset(args []string) error {
+	if n, err := c.s.Counter(args[0]); err == nil {
+		c.removeIf(func(e *p4v1.Entity) bool { return e.GetCounterEntry().GetCounterId() == n.ID })
+	}
+	return nil
+}
+
+// resetState is reset_state.
+func (c *cli) resetState([]string) error {
+	if len(c.index) > 0 || len(c.nodes) > 0 || len(c.groups) > 0 || len(c.mirrors) > 0 {
+		return errors.New("reset_state removes what the commands before it wrote: remove them, or move reset_state to the first line")
+	}
 	return nil
 }
 
@@ -239,7 +335,7 @@ func (c *cli) tableDefault(args []string) error {
 	}
 	entity, err := c.s.Entry(e)
 	if err == nil {
-		c.out = append(c.out, entity)
+		err = c.add(entity, c.pos)
 	}
 	return err
 }
@@ -279,8 +375,7 @@ func (c *cli) indirect(args []string, what string) error {
 	if err := t.check(te); err != nil {
 		return err
 	}
-	c.out = append(c.out, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: te}})
-	return nil
+	return c.add(&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: te}}, c.pos)
 }
 
 // member is act_prof_create_member PROFILE ACTION ARGUMENT….
@@ -290,7 +385,7 @@ func (c *cli) member(args []string) error {
 		return err
 	}
 	c.members[p.Full]++
-	return c.add("member %s %d -> %s(%s)", p.Full, c.members[p.Full], args[1], strings.Join(quoted(args[2:]), ", "))
+	return c.parse("member %s %d -> %s(%s)", p.Full, c.members[p.Full], args[1], strings.Join(quoted(args[2:]), ", "))
 }
 
 func quoted(words []string) (out []string) {
@@ -308,8 +403,7 @@ func (c *cli) group(args []string) error {
 	}
 	g := &p4v1.ActionProfileGroup{ActionProfileId: p.ID, GroupId: uint32(len(c.groupsN[p.Full])) + 1}
 	c.groupsN[p.Full] = append(c.groupsN[p.Full], g)
-	c.out = append(c.out, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: g}})
-	return nil
+	return c.add(&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: g}}, c.pos)
 }
 
 // memberOfGroup is act_prof_add_member_to_group PROFILE MEMBER GROUP.
@@ -345,7 +439,7 @@ func number(what, text string) (uint64, error) {
 func (c *cli) mcGroup(args []string) error {
 	id, err := number("multicast group", args[0])
 	if err == nil {
-		c.groups = append(c.groups, &mcGroup{id: id})
+		c.groups = append(c.groups, &mcGroup{id: id, at: c.pos})
 	}
 	return err
 }
@@ -394,7 +488,7 @@ func (c *cli) mcAssociate(args []string) error {
 
 // mirror is mirroring_add SESSION PORT.
 func (c *cli) mirror(args []string) error {
-	return c.add("clone %s -> %s", args[0], args[1])
+	return c.parse("clone %s -> %s", args[0], args[1])
 }
 
 // mirrorGroup is mirroring_add_mc SESSION GROUP.
@@ -404,13 +498,18 @@ func (c *cli) mirrorGroup(args []string) error {
 		return err
 	}
 	group, err := number("multicast group", args[1])
-	c.mirrors = append(c.mirrors, mirroring{session: session, group: group})
+	c.mirrors = append(c.mirrors, mirroring{session: session, group: group, at: c.pos})
 	return err
 }
 
 // replication adds the multicast groups, which have their nodes only at the end, and what
-// mirrors to them. It returns the lines of these.
-func (c *cli) replication(fail func(line int, err error)) (lines []int) {
+// mirrors to them.
+func (c *cli) replication(fail func(at diag.Pos, err error)) {
+	put := func(e *p4v1.Entity, at diag.Pos) {
+		if err := c.add(e, at); err != nil {
+			fail(at, err)
+		}
+	}
 	replicas := func(g *mcGroup) (out []*p4v1.Replica) {
 		for _, n := range g.nodes {
 			for _, port := range c.nodes[n].ports {
@@ -420,29 +519,26 @@ func (c *cli) replication(fail func(line int, err error)) (lines []int) {
 		return out
 	}
 	for _, g := range c.groups {
-		c.out = append(c.out, Multicast(&p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.id), Replicas: replicas(g)}))
-		lines = append(lines, g.line)
+		put(Multicast(&p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.id), Replicas: replicas(g)}), g.at)
 	}
 	for _, m := range c.mirrors {
 		i := slices.IndexFunc(c.groups, func(g *mcGroup) bool { return g.id == m.group })
 		if i < 0 {
-			fail(m.line, fmt.Errorf("no multicast group %d", m.group))
+			fail(m.at, fmt.Errorf("no multicast group %d", m.group))
 			continue
 		}
-		c.out = append(c.out, Clone(&p4v1.CloneSessionEntry{SessionId: uint32(m.session), Replicas: replicas(c.groups[i])}))
-		lines = append(lines, m.line)
+		put(Clone(&p4v1.CloneSessionEntry{SessionId: uint32(m.session), Replicas: replicas(c.groups[i])}), m.at)
 	}
-	return lines
 }
 
 // registerWrite is register_write NAME INDEX VALUE.
 func (c *cli) registerWrite(args []string) error {
-	return c.add("register %s[%s] = %s", args[0], args[1], args[2])
+	return c.parse("register %s[%s] = %s", args[0], args[1], args[2])
 }
 
 // counterWrite is counter_write NAME INDEX PACKETS BYTES.
 func (c *cli) counterWrite(args []string) error {
-	return c.add("counter %s[%s] = %s packets %s bytes", args[0], args[1], args[2], args[3])
+	return c.parse("counter %s[%s] = %s packets %s bytes", args[0], args[1], args[2], args[3])
 }
 
 // meterRates is meter_set_rates NAME INDEX RATE:BURST RATE:BURST.
@@ -451,7 +547,7 @@ func (c *cli) meterRates(args []string) error {
 	if err != nil {
 		return err
 	}
-	return c.add("meter %s[%s] = %s", args[0], args[1], config)
+	return c.parse("meter %s[%s] = %s", args[0], args[1], config)
 }
 
 // mostCells limits the entries that one command makes.
@@ -474,7 +570,7 @@ func (c *cli) meterArray(args []string) error {
 	}
 	config, err := rates(args[1:])
 	for i := int64(0); err == nil && i < m.Size; i++ {
-		err = c.add("meter %s[%d] = %s", m.Full, i, config)
+		err = c.parse("meter %s[%d] = %s", m.Full, i, config)
 	}
 	return err
 }
@@ -485,7 +581,7 @@ func (c *cli) directMeter(t *Table, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range c.out {
+	for _, e := range c.list {
 		if te := e.GetTableEntry(); te.GetTableId() == t.ID && !te.GetIsDefaultAction() {
 			te.MeterConfig = &p4v1.MeterConfig{Cir: n[0], Cburst: n[1], Pir: n[2], Pburst: n[3]}
 		}

@@ -26,8 +26,8 @@ var protoText = regexp.MustCompile(`^(\s|#.*\n)*(updates|entities|device_id|role
 // the runtime JSON of p4lang's tutorials (FILE.json), a p4.v1.WriteRequest or
 // ReadResponse in protobuf text format, commands of simple_switch_CLI, or the lines of
 // ParseEntity, in which # begins a comment. All updates but those of a WriteRequest
-// are insertions, or modifications of what always exists. Each has a place in the
-// file. An error is a diag.List.
+// are insertions, or modifications of what always exists; those of commands are what is
+// there after the last one. Each has a place in the file. An error is a diag.List.
 func (s *Schema) ParseUpdates(name string, text []byte) (all []*p4v1.Update, at []diag.Pos, err error) {
 	switch {
 	case filepath.Ext(name) == ".json":
@@ -35,9 +35,17 @@ func (s *Schema) ParseUpdates(name string, text []byte) (all []*p4v1.Update, at 
 		return updates(list), at, err
 	case protoText.Match(text):
 		return s.parseProto(name, text)
-	case isCommands(string(text)):
-		list, at, err := s.parseCommands(name, text)
-		return updates(list), at, err
+	case isCommandFile(name, text):
+		x := NewSet(s)
+		if err := x.commands(name, text); err != nil {
+			return nil, nil, err
+		}
+		for i, e := range x.list {
+			if e != nil {
+				at = append(at, x.at[i])
+			}
+		}
+		return updates(x.Entities()), at, nil
 	}
 	var out []*p4v1.Entity
 	var list diag.List
@@ -56,23 +64,14 @@ func (s *Schema) ParseUpdates(name string, text []byte) (all []*p4v1.Update, at 
 	return updates(out), at, list.Err()
 }
 
-// ParseFile is ParseUpdates for the entities that a switch is to have. A deletion is
-// an error.
+// ParseFile returns the entities that a file gives a switch, as Set.Read.
 func (s *Schema) ParseFile(name string, text []byte) ([]*p4v1.Entity, error) {
-	list, at, err := s.ParseUpdates(name, text)
+	x := NewSet(s)
+	err := x.Read(name, text)
 	if err != nil {
 		return nil, err
 	}
-	var out []*p4v1.Entity
-	for i, u := range list {
-		if u.Type == p4v1.Update_DELETE {
-			var bad diag.List
-			bad.Errorf(at[i], CodeEntry, "the file deletes an entry, and switches begin without any: remove %s", s.FormatEntity(u.Entity))
-			return nil, bad.Err()
-		}
-		out = append(out, u.Entity)
-	}
-	return out, nil
+	return x.Entities(), nil
 }
 
 // Insert returns the update that gives a switch an entity: an insertion, or the
@@ -95,6 +94,11 @@ func AlwaysThere(e *p4v1.Entity) bool {
 		return true
 	}
 	return false
+}
+
+// isCommandFile reports whether a file has commands of simple_switch_CLI.
+func isCommandFile(name string, text []byte) bool {
+	return filepath.Ext(name) != ".json" && !protoText.Match(text) && isCommands(string(text))
 }
 
 func updates(list []*p4v1.Entity) (out []*p4v1.Update) {

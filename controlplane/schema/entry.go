@@ -84,13 +84,24 @@ func (s *Schema) Entry(e Entry) (*p4v1.Entity, error) {
 	if err != nil {
 		return nil, err
 	}
+	if te.Action, err = a.call(e.Args); err != nil {
+		return nil, err
+	}
+	if err := t.check(te); err != nil {
+		return nil, err
+	}
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: te}}, nil
+}
+
+// call returns the action with arguments by name.
+func (a *Action) call(named []Arg) (*p4v1.TableAction, error) {
 	args := make([]*Arg, len(a.Params))
-	for i := range e.Args {
-		p := a.Param(e.Args[i].Name)
+	for i := range named {
+		p := a.Param(named[i].Name)
 		if p == nil {
-			return nil, noParam(a, e.Args[i].Name)
+			return nil, noParam(a, named[i].Name)
 		}
-		args[slices.Index(a.Params, p)] = &e.Args[i]
+		args[slices.Index(a.Params, p)] = &named[i]
 	}
 	call := &p4v1.Action{ActionId: a.ID, Params: make([]*p4v1.Action_Param, len(args))}
 	for i, p := range a.Params {
@@ -103,11 +114,7 @@ func (s *Schema) Entry(e Entry) (*p4v1.Entity, error) {
 		}
 		call.Params[i] = &p4v1.Action_Param{ParamId: p.ID, Value: b}
 	}
-	te.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call}}
-	if err := t.check(te); err != nil {
-		return nil, err
-	}
-	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: te}}, nil
+	return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call}}, nil
 }
 
 // action finds one of the table's actions by name.

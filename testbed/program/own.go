@@ -452,6 +452,7 @@ func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash io.Writer)
 	if err != nil {
 		return nil, err
 	}
+	set := schema.NewSet(s)
 	var all diag.List
 	for _, g := range names {
 		name, data, err := "", []byte(nil), error(nil)
@@ -465,16 +466,15 @@ func (p *Part) entries(n *topo.Node, prog *Program, files Files, hash io.Writer)
 			return nil, fmt.Errorf("its entries: %w", err)
 		}
 		hash.Write(data)
-		list, err := s.ParseFile(name, data)
+		err = set.Read(name, data)
 		var l diag.List
 		if errors.As(err, &l) {
 			all = append(all, l...)
 		} else if err != nil {
 			return nil, err
 		}
-		out = append(out, list...)
 	}
-	return out, all.Err()
+	return set.Entities(), all.Err()
 }
 
 // with returns the most of both.

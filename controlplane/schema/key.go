@@ -1,62 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package diff
+package schema
 
 import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/pauseless/pauseless/controlplane/schema"
-
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
-
-// Kinds of entities in the order of creation: an entity comes after those to
-// which it refers.
-type kind byte
-
-const (
-	kindReplication kind = iota + 1 // multicast groups and clone sessions
-	kindDigest
-	kindMember
-	kindGroup
-	kindTable
-	kindDirectMeter
-	kindDirectCounter
-	kindMeter
-	kindCounter
-	kindRegister
-	kindValueSet
-	kindUnknown
-)
-
-func kindOf(e *p4v1.Entity) kind {
-	switch e.GetEntity().(type) {
-	case *p4v1.Entity_PacketReplicationEngineEntry:
-		return kindReplication
-	case *p4v1.Entity_DigestEntry:
-		return kindDigest
-	case *p4v1.Entity_ActionProfileMember:
-		return kindMember
-	case *p4v1.Entity_ActionProfileGroup:
-		return kindGroup
-	case *p4v1.Entity_TableEntry:
-		return kindTable
-	case *p4v1.Entity_DirectMeterEntry:
-		return kindDirectMeter
-	case *p4v1.Entity_DirectCounterEntry:
-		return kindDirectCounter
-	case *p4v1.Entity_MeterEntry:
-		return kindMeter
-	case *p4v1.Entity_CounterEntry:
-		return kindCounter
-	case *p4v1.Entity_RegisterEntry:
-		return kindRegister
-	case *p4v1.Entity_ValueSetEntry:
-		return kindValueSet
-	}
-	return kindUnknown
-}
 
 // Key returns the identity of an entity: two entities have equal keys exactly
 // if a switch can have only one of them (specification, P4 Entity Messages). It
@@ -64,32 +15,42 @@ func kindOf(e *p4v1.Entity) kind {
 func Key(e *p4v1.Entity) string { return string(appendKey(nil, e)) }
 
 func appendKey(b []byte, e *p4v1.Entity) []byte {
-	b = append(b, byte(kindOf(e)))
 	switch e := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
+		b = append(b, 5)
 		return appendTableKey(b, e.TableEntry)
 	case *p4v1.Entity_DirectMeterEntry:
+		b = append(b, 6)
 		return appendTableKey(b, e.DirectMeterEntry.GetTableEntry())
 	case *p4v1.Entity_DirectCounterEntry:
+		b = append(b, 7)
 		return appendTableKey(b, e.DirectCounterEntry.GetTableEntry())
 	case *p4v1.Entity_ActionProfileMember:
+		b = append(b, 3)
 		return append32(b, e.ActionProfileMember.ActionProfileId, e.ActionProfileMember.MemberId)
 	case *p4v1.Entity_ActionProfileGroup:
+		b = append(b, 4)
 		return append32(b, e.ActionProfileGroup.ActionProfileId, e.ActionProfileGroup.GroupId)
 	case *p4v1.Entity_PacketReplicationEngineEntry:
+		b = append(b, 1)
 		if g := e.PacketReplicationEngineEntry.GetMulticastGroupEntry(); g != nil {
 			return append32(b, 1, g.MulticastGroupId)
 		}
 		return append32(b, 2, e.PacketReplicationEngineEntry.GetCloneSessionEntry().GetSessionId())
 	case *p4v1.Entity_DigestEntry:
+		b = append(b, 2)
 		return append32(b, e.DigestEntry.DigestId)
 	case *p4v1.Entity_RegisterEntry:
+		b = append(b, 10)
 		return append64(append32(b, e.RegisterEntry.RegisterId), e.RegisterEntry.GetIndex().GetIndex())
 	case *p4v1.Entity_MeterEntry:
+		b = append(b, 8)
 		return append64(append32(b, e.MeterEntry.MeterId), e.MeterEntry.GetIndex().GetIndex())
 	case *p4v1.Entity_CounterEntry:
+		b = append(b, 9)
 		return append64(append32(b, e.CounterEntry.CounterId), e.CounterEntry.GetIndex().GetIndex())
 	case *p4v1.Entity_ValueSetEntry:
+		b = append(b, 11)
 		return append32(b, e.ValueSetEntry.ValueSetId)
 	}
 	return b
@@ -106,7 +67,7 @@ func append64(b []byte, v int64) []byte { return binary.BigEndian.AppendUint64(b
 
 // appendBytes appends a number's byte string after its length.
 func appendBytes(b, v []byte) []byte {
-	v = schema.Canonical(v)
+	v = Canonical(v)
 	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
 }
 
@@ -146,10 +107,10 @@ func appendMatch(b []byte, match []*p4v1.FieldMatch) []byte {
 // Equal reports whether two entities with the same key have the same
 // configuration. It ignores counts and the metadata of table entries.
 func Equal(a, b *p4v1.Entity) bool {
-	return string(appendValue(nil, a)) == string(appendValue(nil, b))
+	return string(appendConfig(nil, a)) == string(appendConfig(nil, b))
 }
 
-func appendValue(b []byte, e *p4v1.Entity) []byte {
+func appendConfig(b []byte, e *p4v1.Entity) []byte {
 	switch e := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
 		b = append64(b, e.TableEntry.IdleTimeoutNs)
@@ -163,15 +124,15 @@ func appendValue(b []byte, e *p4v1.Entity) []byte {
 		var parts []string
 		for _, m := range e.ActionProfileGroup.Members {
 			//lint:ignore SA1019 servers in use do not know the younger field
-			parts = append(parts, string(appendWatch(append32(nil, m.MemberId, uint32(m.Weight)), m.GetWatchPort(), m.GetWatch())))
+			parts = append(parts, string(appendWatchKey(append32(nil, m.MemberId, uint32(m.Weight)), m.GetWatchPort(), m.GetWatch())))
 		}
 		return appendSorted(b, parts)
 	case *p4v1.Entity_PacketReplicationEngineEntry:
 		if g := e.PacketReplicationEngineEntry.GetMulticastGroupEntry(); g != nil {
-			return appendReplicas(b, g.Replicas)
+			return appendReplicaKeys(b, g.Replicas)
 		}
 		c := e.PacketReplicationEngineEntry.GetCloneSessionEntry()
-		return appendReplicas(append32(b, c.GetClassOfService(), uint32(c.GetPacketLengthBytes())), c.GetReplicas())
+		return appendReplicaKeys(append32(b, c.GetClassOfService(), uint32(c.GetPacketLengthBytes())), c.GetReplicas())
 	case *p4v1.Entity_DigestEntry:
 		c := e.DigestEntry.GetConfig()
 		return append32(append64(append64(b, c.GetMaxTimeoutNs()), c.GetAckTimeoutNs()), uint32(c.GetMaxListSize()))
@@ -198,12 +159,12 @@ func appendSorted(b []byte, parts []string) []byte {
 	return b
 }
 
-// appendReplicas appends replicas in sorted order, each with its backups, whose
+// appendReplicaKeys appends replicas in sorted order, each with its backups, whose
 // order is relevant.
-func appendReplicas(b []byte, list []*p4v1.Replica) []byte {
+func appendReplicaKeys(b []byte, list []*p4v1.Replica) []byte {
 	parts := make([]string, len(list))
 	for i, r := range list {
-		part := append32(nil, schema.ReplicaPort(r), r.Instance)
+		part := append32(nil, ReplicaPort(r), r.Instance)
 		for _, backup := range r.BackupReplicas {
 			part = append32(appendBytes(part, backup.Port), backup.Instance)
 		}
@@ -224,9 +185,9 @@ func appendMeter(b []byte, c *p4v1.MeterConfig) []byte {
 	return b
 }
 
-// appendWatch appends the watch port of a group's member, if any, from either
+// appendWatchKey appends the watch port of a group's member, if any, from either
 // of its two fields.
-func appendWatch(b, port []byte, old int32) []byte {
+func appendWatchKey(b, port []byte, old int32) []byte {
 	if len(port) > 0 {
 		return appendBytes(b, port)
 	}
@@ -248,7 +209,7 @@ func appendTableAction(b []byte, a *p4v1.TableAction) []byte {
 		var parts []string
 		for _, x := range a.ActionProfileActionSet.GetActionProfileActions() {
 			//lint:ignore SA1019 servers in use do not know the younger field
-			parts = append(parts, string(appendWatch(append32(appendAction(nil, x.Action), uint32(x.Weight)), x.GetWatchPort(), x.GetWatch())))
+			parts = append(parts, string(appendWatchKey(append32(appendAction(nil, x.Action), uint32(x.Weight)), x.GetWatchPort(), x.GetWatch())))
 		}
 		return appendSorted(append(b, 's'), parts)
 	}
