@@ -163,8 +163,8 @@ func (m *Machine) traceNearest(t *Table) {
 		return true
 	})
 	for i, k := range t.Info.Key {
-		if bitvec.IsZero(key[i]) && m.prog.Unwritten[k.Name] {
-			m.Trace(fmt.Sprintf("    %s is 0: nothing in the program sets it", k.Name))
+		if why := m.prog.Unwritten[[2]string{t.Info.Name, k.Name}]; why != "" && bitvec.IsZero(key[i]) {
+			m.Trace(fmt.Sprintf("    %s is 0: %s", k.Name, why))
 		}
 	}
 	for i := range t.Info.Parts {

@@ -134,6 +134,8 @@ func TestMistakes(t *testing.T) {
 		{"dropped, and then sent", "route.apply();", "drop(); route.apply();", "", "", []string{"note: the program has marked the packet to be dropped, and then set egress_spec: it is not dropped"}},
 		{"never set, in an assignment", "struct meta_t { }|s.egress_spec = port; ", "struct meta_t { bit<9> to; }|s.egress_spec = m.to; ", "", "", []string{"the metadata's to is 0: nothing in the program sets it", "to port 0, which the switch does not have"}},
 		{"never set, in a condition", "struct meta_t { }|route.apply();", "struct meta_t { bit<8> tenant; }|if (m.tenant == 5) { route.apply(); }", "", "", []string{"is false", "the metadata's tenant is 0: nothing in the program sets it"}},
+		{"set in egress, in a condition", "struct meta_t { }|route.apply();|control E(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply { } }", "struct meta_t { bit<8> tenant; }|if (m.tenant == 5) { route.apply(); }|control E(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply { m.tenant = 5; } }", "", "", []string{"is false", "the metadata's tenant is 0: only egress sets it, which is after ingress"}},
+		{"set in egress, in a key", "struct meta_t { }|key = { h.ip.dst: lpm; }|" + noEntries[0] + "|control E(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply { } }", "struct meta_t { bit<8> tenant; }|key = { m.tenant: exact; }||control E(inout headers h, inout meta_t m, inout standard_metadata_t s) { apply { m.tenant = 5; } }", "# none\n", "", []string{"m.tenant is 0: only egress sets it, which is after ingress"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, _ := run(t, c.old, c.new, c.entries, c.more, first)

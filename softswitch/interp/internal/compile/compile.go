@@ -41,7 +41,7 @@ func Compile(p *bmv2json.Program, opts Options) (_ *ops.Program, err error) {
 	c := &compiler{
 		json: p, arch: arch, opts: opts,
 		Draft: ops.Draft{Prog: &ops.Program{Name: p.Program, Errors: map[string]int{}, ErrorNames: map[int]string{}, FieldLists: map[int]*ops.FieldList{},
-			Fields: map[string]ops.FieldAt{}, Unwritten: map[string]bool{}, Assigned: map[string]bool{}, Arch: arch, Finishes: ops.NoValid}},
+			Fields: map[string]ops.FieldAt{}, Unwritten: map[[2]string]string{}, Assigned: map[string]bool{}, Arch: arch, Finishes: ops.NoValid}},
 		headers: map[string]*ops.Header{}, stacks: map[string]*ops.Stack{}, unions: map[string]*ops.Union{}, unionStacks: map[string]*ops.UnionStack{},
 		aliases: map[string]bmv2json.FieldRef{}, actions: map[int]*action{}, usedActions: map[int]ops.Use{},
 		registers: map[string]int{}, counters: map[string]int{}, meters: map[string]int{}, calcs: map[string]int{}, calcsNamed: map[string][]*bmv2json.Calculation{}, usedCalcs: map[string]bool{}, vsets: map[string]int{},

@@ -34,6 +34,7 @@ type compiler struct {
 	aliases         map[string]bmv2json.FieldRef
 	actions         map[int]*action
 	usedActions     map[int]ops.Use
+	gress           ops.Use // UseIngress or UseEgress while a pipeline is generated
 	usedCalcs       map[string]bool
 	calcsNamed      map[string][]*bmv2json.Calculation
 

@@ -56,6 +56,8 @@ func (c *compiler) genPipeline(pl *bmv2json.Pipeline) {
 	g := &pipelineGen{compiler: c, json: pl, tables: map[string]*bmv2json.Table{}, conds: map[string]*bmv2json.Conditional{},
 		calls: map[string]*bmv2json.ActionCall{}, labels: map[string]ops.Label{}, emitted: map[string]bool{}}
 	g.end, g.exits = c.label(), c.label()
+	c.gress = c.arch.GressOf(c.arch.Pipelines, pl.Name)
+	defer func() { c.gress = 0 }()
 	node := func(pos diag.Pos, name string) {
 		if _, ok := g.labels[name]; ok || name == "" {
 			c.errorf(pos, "two nodes of pipeline %s are called %q", pl.Name, name)
@@ -404,8 +406,10 @@ func (g *pipelineGen) keyInfo(t *bmv2json.Table, info *ops.TableInfo) {
 			g.errorf(k.Pos, "key %s of table %s is in unknown header %s", ki.Name, t.Name, k.Target.Header)
 		} else if k.MatchType != "valid" && k.Target.Field != ops.ValidField {
 			if h, n, ok := g.field(k.Target, k.Pos); ok {
-				if g.opts.Trace && h.Slots != nil && h.Use[n]&ops.UseWrite == 0 && !ofArchitecture[h.Name] {
-					g.Prog.Unwritten[ki.Name] = true
+				if g.opts.Trace && h.Slots != nil && !ofArchitecture[h.Name] {
+					if why := g.unset(h.Use[n]); why != "" {
+						g.Prog.Unwritten[[2]string{t.Name, ki.Name}] = why
+					}
 				}
 				ki.Width = h.Type.Fields[n].Width
 				if n == h.Type.Varbit {

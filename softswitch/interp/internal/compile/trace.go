@@ -117,6 +117,18 @@ func (c *compiler) unread(v *bmv2json.Value, indent string) {
 	}
 }
 
+// unset returns why a field of metadata with these uses has no value in the pipeline that is
+// generated, or "".
+func (c *compiler) unset(u ops.Use) string {
+	switch {
+	case u&ops.UseWrite == 0:
+		return "nothing in the program sets it"
+	case c.gress == ops.UseIngress && u&ops.UseSet == 0:
+		return "only egress sets it, which is after ingress"
+	}
+	return ""
+}
+
 // neverSet traces the fields of an expression that no packet and no action sets.
 func (c *compiler) neverSet(v *bmv2json.Value, indent string, seen map[string]bool) {
 	if v == nil {
@@ -126,8 +138,10 @@ func (c *compiler) neverSet(v *bmv2json.Value, indent string, seen map[string]bo
 		seen[v.Name+"."+v.Field] = true
 		ref := bmv2json.FieldRef{Header: v.Name, Field: v.Field}
 		if member, meta := strings.CutPrefix(v.Field, "userMetadata."); meta {
-			if h, n, ok := c.field(ref, v.Pos); ok && h.Use[n]&ops.UseWrite == 0 {
-				c.trace("%sthe metadata's %s is 0: nothing in the program sets it", indent, member)
+			if h, n, ok := c.field(ref, v.Pos); ok {
+				if why := c.unset(h.Use[n]); why != "" {
+					c.trace("%sthe metadata's %s is 0: %s", indent, member, why)
+				}
 			}
 		}
 	}

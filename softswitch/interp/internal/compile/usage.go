@@ -118,10 +118,11 @@ func (c *compiler) findUses() {
 			c.useCalculation(calc.Name, ops.UseIngress)
 		}
 	}
-	// Field lists are copied at the end of both pipelines.
+	// Field lists are copied at the end of both pipelines, and a packet that recirculates has
+	// the fields in ingress.
 	for _, l := range p.FieldLists {
 		for _, v := range l.Elements {
-			c.useValue(v, ops.UseIngress|ops.UseEgress)
+			c.useValue(v, ops.UseIngress|ops.UseEgress|ops.UseSet)
 		}
 	}
 	for _, l := range p.LearnLists {
@@ -134,6 +135,9 @@ func (c *compiler) findUses() {
 // mark records a use of a field.
 func (c *compiler) mark(h *ops.Header, i int, u ops.Use) {
 	if h.Slots != nil {
+		if u&ops.UseIngress != 0 && u&ops.UseWrite != 0 {
+			u |= ops.UseSet
+		}
 		h.Use[i] |= u
 		return
 	}

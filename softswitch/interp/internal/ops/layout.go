@@ -80,6 +80,7 @@ const (
 	UseIngress Use = 1 << iota // parser, checks after it, ingress
 	UseEgress                  // egress and everything after it
 	UseWrite                   // assigned, apart from extraction
+	UseSet                     // metadata: can have a value in ingress
 )
 
 // Header is a header or metadata instance.

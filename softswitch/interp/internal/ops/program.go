@@ -65,10 +65,10 @@ type Program struct {
 	FieldLists  map[int]*FieldList
 	Deparse     [Gresses][]Emitted
 	Assigned    map[string]bool // fields of the architecture that are assigned
-	// Of programs compiled for tracing: all headers, and the names of keys that are fields
-	// of metadata which nothing sets.
+	// Of programs compiled for tracing: all headers, and for tables and names of keys that are
+	// fields of metadata without a value the reason for this.
 	All        []*Header
-	Unwritten  map[string]bool
+	Unwritten  map[[2]string]string
 	Fields     map[string]FieldAt
 	ErrorNames map[int]string
 	Arch       *Architecture
