@@ -36,7 +36,7 @@ func barefoot(t *testing.T) *tofino.Compiler {
 // compileFor returns the command that compiles a program with p4c.
 func compileFor(t *testing.T, p4c *tofino.Compiler, program string, more ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command(p4c.Path(), append(append(p4c.Target(), more...), "--std", "p4-16", "-o", t.TempDir(), program)...)
+	return exec.Command(p4c.P4C, append(append(p4c.Target(), more...), "--std", "p4-16", "-o", t.TempDir(), program)...)
 }
 
 // all enables all cases, for which p4c takes minutes.

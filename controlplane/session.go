@@ -106,12 +106,9 @@ func Connect(ctx context.Context, target Target, options Options) (*Session, err
 	return s, nil
 }
 
-// Start opens a session without waiting: the session connects and takes part in
-// the election in the background. Start fails only if the target is not valid.
-func Start(target Target, options Options) (*Session, error) { return start(target, options, false) }
-
-// start opens a session. A quiet session returns its first errors and raises no
-// events for them.
+// start opens a session without waiting: it connects and takes part in the
+// election in the background. A quiet session returns its first errors and raises
+// no events for them. start fails only if the target is not valid.
 func start(target Target, options Options, quiet bool) (*Session, error) {
 	target, options = target.withDefaults(), options.withDefaults()
 	creds := insecure.NewCredentials()

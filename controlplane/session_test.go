@@ -500,16 +500,9 @@ func TestTimeoutOfACallIsReported(t *testing.T) {
 		o := options(net, &events{})
 		o.Timeout = 200 * time.Millisecond
 		o.Probe = -1
-		s, err := controlplane.Start(target(srv, 1), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		if err := s.AwaitPrimary(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s := connect(t, srv, 1, o)
 		srv.Delay(10 * time.Second)
-		err = s.SetPipeline(t.Context(), pipeline())
+		err := s.SetPipeline(t.Context(), pipeline())
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "l1: push the pipeline: no answer from") {
 			t.Errorf("got %v", err)
 		}

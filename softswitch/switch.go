@@ -38,11 +38,6 @@ func Compile(name string, json []byte) (*Program, error) {
 	return interp.Compile(p, interp.Options{})
 }
 
-// CompileJSON is Compile for a decoded file.
-func CompileJSON(p *bmv2json.Program) (*Program, error) {
-	return interp.Compile(p, interp.Options{})
-}
-
 // Switch is a switch. The caller of its methods, except Lock and Unlock, holds
 // its lock.
 type Switch struct {

@@ -12,13 +12,13 @@ import (
 const far = 1 << 30 // microseconds after any test
 
 // cnms returns the messages between switches that a port sent.
-func cnms(d *dut, list []frame, port int) []packet.CNM {
+func cnms(d *dut, list []frame, port int) []cnm {
 	d.Helper()
-	var out []packet.CNM
+	var out []cnm
 	for _, data := range from(list, port) {
 		if eth := packet.AsEthernet(data); eth.EtherType() == packet.EtherTypeLocal {
-			m := packet.AsCNM(eth.Payload())
-			if m == nil || len(data) != 60 {
+			m := cnmOf(eth.Payload())
+			if m.CNM == nil || len(data) != 60 {
 				d.Errorf("message of %d bytes: % x", len(data), data)
 				continue
 			}
@@ -26,14 +26,6 @@ func cnms(d *dut, list []frame, port int) []packet.CNM {
 		}
 	}
 	return out
-}
-
-// warning is a message from a neighbouring switch.
-func warning(active bool, hops uint8, scope uint16, hold uint32) []byte {
-	b := make([]byte, 60)
-	packet.Ethernet(b).Set(packet.MAC{1, 0x80, 0xc2, 0, 0, 0xe}, packet.MAC{2}, packet.EtherTypeLocal)
-	packet.CNM(b[packet.EthernetLen:]).Set(packet.KindWarning, 3, active, hops, 9, 1, scope, hold)
-	return b
 }
 
 // data is a packet from leaf 1 to leaf 2; down is one in the other direction.
@@ -67,9 +59,9 @@ func TestRLBWarnsUpstreamOnceItsQueueReachesTheThreshold(t *testing.T) {
 			t.Fatalf("%d warnings, %v came out", len(got), out)
 		}
 		m := got[0]
-		if sw, port := m.Origin(); !m.Active() || m.Kind() != packet.KindWarning || m.Priority() != 3 || m.Scope() != 0 ||
-			m.Hops() != 1 || sw != 1 || port != 3 || m.Hold() != 26 {
-			t.Errorf("warning % x", []byte(m))
+		if sw, port := m.Origin(); !m.Active() || m.Kind() != packet.KindWarning || m.priority() != 3 || m.scope() != 0 ||
+			m.hops() != 1 || sw != 1 || port != 3 || m.hold() != 26 {
+			t.Errorf("warning % x", []byte(m.CNM))
 		}
 		d.want(1, "warnings_sent", 3)
 		d.want(1, "warning_on", 3, 3)
@@ -126,7 +118,7 @@ func TestRLBEndsAWarningWhenItsQueueBecomesCalm(t *testing.T) {
 		d.set("ingress_qlen", 49_999, 3, 3)
 		d.send(3, down)
 		got := cnms(d, d.sent(), 3)
-		if len(got) != 1 || got[0].Active() || got[0].Scope() != 0 || got[0].Priority() != 3 {
+		if len(got) != 1 || got[0].Active() || got[0].scope() != 0 || got[0].priority() != 3 {
 			t.Fatalf("%d messages, want one that ends the warning: %v", len(got), got)
 		}
 		d.want(0, "warning_on", 3, 3)
@@ -155,7 +147,7 @@ func TestRLBWarningsBeginAndEnd(t *testing.T) {
 		d.drops(4, warning(false, 0, 1, far))
 		d.want(0x20, "warned", 1)
 		d.want(0, "warned", 2)
-		d.drops(3, warning(true, 0, packet.ScopeAll, far))
+		d.drops(3, warning(true, 0, scopeAll, far))
 		d.want(0x80, "warned_all", 0)
 		d.drops(3, warning(true, 0, 64, far)) // there is no such leaf
 		d.drops(1, warning(true, 0, 1, far))  // not from a host
@@ -171,7 +163,7 @@ func TestRLBSpineRelaysWarningsToTheOtherLeaves(t *testing.T) {
 		out := d.sent()
 		for _, port := range []int{1, 3} {
 			got := cnms(d, out, port)
-			if len(got) != 1 || got[0].Hops() != 0 || !got[0].Active() || got[0].Scope() != 1 || got[0].Hold() != 77 {
+			if len(got) != 1 || got[0].hops() != 0 || !got[0].Active() || got[0].scope() != 1 || got[0].hold() != 77 {
 				t.Errorf("leaf at port %d hears %v", port, got)
 			}
 		}

@@ -290,11 +290,11 @@ func TestCLBOnTofinoTakesAnExistingPath(t *testing.T) {
 
 // messages returns the messages between switches that a port sent. On Tofino a part of
 // a packet follows them.
-func messages(list []frame, port int) []packet.CNM {
-	var out []packet.CNM
+func messages(list []frame, port int) []cnm {
+	var out []cnm
 	for _, data := range from(list, port) {
 		if eth := packet.AsEthernet(data); eth.EtherType() == packet.EtherTypeLocal {
-			out = append(out, packet.AsCNM(eth.Payload()))
+			out = append(out, cnmOf(eth.Payload()))
 		}
 	}
 	return out
@@ -305,7 +305,7 @@ func TestRLBOnTofinoWarnsUpstreamOncePerSampleAboveTheThreshold(t *testing.T) {
 	d, sw := loadTofino(t, "rlb-drill", leafSpine(2), "l1", map[string]string{"rlb.warn": "100KB", "rlb.interval": "2us"})
 	size := uint32(len(down) - packet.EthernetLen)
 	const tick = 2048 // the interval, as a power of two
-	arrive := func(queued, ticks uint32) []packet.CNM {
+	arrive := func(queued, ticks uint32) []cnm {
 		sw.pair(d, "ingress_qlen", queued-size, d.now()&^(tick-1)-ticks*tick, 3, 3)
 		d.send(3, down)
 		out := d.sent()
@@ -319,9 +319,9 @@ func TestRLBOnTofinoWarnsUpstreamOncePerSampleAboveTheThreshold(t *testing.T) {
 		t.Fatalf("%d warnings, want one", len(got))
 	}
 	m := got[0]
-	if id, port := m.Origin(); !m.Active() || m.Kind() != packet.KindWarning || m.Priority() != 3 || m.Scope() != 0 ||
-		m.Hops() != 1 || id != 1 || port != 3 || m.Hold() != 25_600 {
-		t.Errorf("warning % x", []byte(m))
+	if id, port := m.Origin(); !m.Active() || m.Kind() != packet.KindWarning || m.priority() != 3 || m.scope() != 0 ||
+		m.hops() != 1 || id != 1 || port != 3 || m.hold() != 25_600 {
+		t.Errorf("warning % x", []byte(m.CNM))
 	}
 	if got := arrive(100_001, 0); len(got) != 0 {
 		t.Error("warned again within the interval")
@@ -382,7 +382,7 @@ func TestRLBOnTofinoWarningsOfAWindowExpireTogether(t *testing.T) {
 		register string
 		scope    uint16
 		at       int
-	}{{"warned", 1, 1}, {"warned_all", packet.ScopeAll, 0}} {
+	}{{"warned", 1, 1}, {"warned_all", scopeAll, 0}} {
 		begin := d.now()
 		d.drops(4, warning(true, 0, c.scope, far))
 		sw.wantBoth(d, 0x40, begin, c.register, c.at)

@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/p4src"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
@@ -24,7 +25,7 @@ var programs = sync.OnceValues(func() ([]*softswitch.Program, error) {
 		if err := errs.Err(); err != nil {
 			return err
 		}
-		p, err := softswitch.CompileJSON(r.Program)
+		p, err := interp.Compile(r.Program, interp.Options{})
 		list = append(list, p)
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/solo"
 	"github.com/pauseless/pauseless/softswitch/stf"
 )
@@ -21,7 +22,7 @@ import (
 // cloned) and mcrec.p4 (a group whose copies recirculate) never ended when only
 // passes were limited.
 func TestCopiesAndPassesEnd(t *testing.T) {
-	prog, err := softswitch.CompileJSON(compile(t, "testdata/loops.p4"))
+	prog, err := interp.Compile(compile(t, "testdata/loops.p4"), interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestCopiesAndPassesEnd(t *testing.T) {
 // What the first pass of a frame copies is limited by its group or session, not by
 // the work for one frame. A drop tells how many copies were not made.
 func TestLargeGroupsAreNotLoops(t *testing.T) {
-	prog, err := softswitch.CompileJSON(compile(t, "testdata/loops.p4"))
+	prog, err := interp.Compile(compile(t, "testdata/loops.p4"), interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/port"
 )
 
@@ -126,7 +127,7 @@ func onePortFails(t *testing.T, gone error, told, again bool) {
 	in, host1 := port.Pipe()
 	out, host2 := port.Pipe()
 	r := port.NewRunner(sw, map[int]port.Link{1: in, 2: out, 4: l})
-	p, err := softswitch.CompileJSON(compile(t, "testdata/queues.p4"))
+	p, err := interp.Compile(compile(t, "testdata/queues.p4"), interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +229,7 @@ func loopsDoNotStop(t *testing.T, limit int) {
 		links[n], hosts[n] = port.Pipe()
 	}
 	r := port.NewRunner(sw, links)
-	p, err := softswitch.CompileJSON(compile(t, "testdata/loops.p4"))
+	p, err := interp.Compile(compile(t, "testdata/loops.p4"), interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

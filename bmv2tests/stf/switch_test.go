@@ -11,6 +11,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
@@ -39,7 +40,7 @@ func newRig(t *testing.T, cfg softswitch.Config) *rig {
 		r.sent = append(r.sent, sent{port, end, slices.Clone(f.Data)})
 		r.net.Frames().Put(f)
 	}
-	p, err := softswitch.CompileJSON(compile(t, "testdata/queues.p4"))
+	p, err := interp.Compile(compile(t, "testdata/queues.p4"), interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

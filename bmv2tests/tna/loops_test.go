@@ -10,6 +10,7 @@ import (
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
@@ -21,7 +22,7 @@ func TestCopiesAndPassesEnd(t *testing.T) {
 	if err := list.Err(); err != nil {
 		t.Fatal(err)
 	}
-	prog, err := softswitch.CompileJSON(res.Program)
+	prog, err := interp.Compile(res.Program, interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pauseless/pauseless/compiler"
 	"github.com/pauseless/pauseless/internal/need"
-	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 )
 
 // notTaken has the programs of p4c that we refuse, with our error.
@@ -61,7 +61,7 @@ func TestExamplesOfP4Studio(t *testing.T) {
 		res, list := compiler.Compile(compiler.Options{File: path, Include: []string{root, filepath.Dir(path)}})
 		failed := list.Err()
 		if failed == nil {
-			_, failed = softswitch.CompileJSON(res.Program)
+			_, failed = interp.Compile(res.Program, interp.Options{})
 		}
 		if failed == nil {
 			taken++
@@ -104,7 +104,7 @@ func TestProgramsOfP4C(t *testing.T) {
 		res, list := compiler.Compile(compiler.Options{File: f, Include: include})
 		err := list.Err()
 		if err == nil {
-			_, err = softswitch.CompileJSON(res.Program)
+			_, err = interp.Compile(res.Program, interp.Options{})
 		}
 		want, refused := notTaken[filepath.Base(f)]
 		if refused != (err != nil) || refused && !strings.Contains(err.Error(), want) {

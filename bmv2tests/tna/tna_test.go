@@ -13,6 +13,7 @@ import (
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
+	"github.com/pauseless/pauseless/softswitch/interp"
 	"github.com/pauseless/pauseless/softswitch/solo"
 )
 
@@ -41,7 +42,7 @@ func newRig(t *testing.T, file string) *rig {
 	if err := list.Err(); err != nil {
 		t.Fatal(err)
 	}
-	p, err := softswitch.CompileJSON(res.Program)
+	p, err := interp.Compile(res.Program, interp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func schemaOfP4C(t *testing.T, program string) ([]byte, *p4configv1.P4Info) {
 	dir := t.TempDir()
 	pipe, text := filepath.Join(dir, "bfrt.json"), filepath.Join(dir, "p4info.txtpb")
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), c.Path(), c.Args(program, dir)...)
+	cmd := exec.CommandContext(t.Context(), c.P4C, c.Args(program, dir)...)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	data := need.Written(t, cmd, pipe)
 	b, err := os.ReadFile(text)

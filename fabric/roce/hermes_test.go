@@ -11,10 +11,11 @@ import (
 
 // pathOf returns the path in a frame's tag, or -1.
 func pathOf(f *packet.Frame) int {
-	if packet.Ethernet(f.Data).EtherType() != packet.EtherTypeLocal {
+	t, ok := tagOf(f)
+	if !ok {
 		return -1
 	}
-	leaf, _ := packet.AsTag(f.Data[packet.EthernetLen:]).Path()
+	leaf, _ := t.path()
 	return int(leaf)
 }
 
@@ -202,12 +203,11 @@ func TestTagsHaveBothTiers(t *testing.T) {
 	flow.Paths, flow.Coflow, flow.Size = [2]int{2, 3}, 9, 1000
 	seen := make(map[[2]uint8]bool)
 	w.touch = func(_ *Host, f *packet.Frame, _ vtime.Time) bool {
-		if pathOf(f) >= 0 {
-			tag := packet.AsTag(f.Data[packet.EthernetLen:])
-			leaf, agg := tag.Path()
+		if tag, ok := tagOf(f); ok {
+			leaf, agg := tag.path()
 			seen[[2]uint8{leaf, agg}] = true
-			if tag.Coflow() != 9 {
-				t.Errorf("coflow is %d", tag.Coflow())
+			if tag.coflow() != 9 {
+				t.Errorf("coflow is %d", tag.coflow())
 			}
 		}
 		return true

@@ -105,10 +105,9 @@ func (p *port) Send(number int, f *packet.Frame, end vtime.Time) {
 		way += p.extra(f)
 	}
 	// The destination leaf removes a host's tag.
-	if packet.Ethernet(f.Data).EtherType() == packet.EtherTypeLocal {
-		tag := packet.AsTag(f.Data[packet.EthernetLen:])
+	if tag, ok := tagOf(f); ok {
 		eth := packet.Ethernet(f.Data)
-		eth.Set(eth.Dst(), eth.Src(), tag.EtherType())
+		eth.Set(eth.Dst(), eth.Src(), tag.etherType())
 		f.Data = slices.Delete(f.Data, packet.EthernetLen, packet.EthernetLen+packet.TagLen)
 	}
 	ip := packet.FindIPv4(f.Data)
@@ -707,12 +706,12 @@ func TestTagCarriesTheCoflow(t *testing.T) {
 	a, b := w.host(1), w.host(2)
 	tags := make(map[uint16]int)
 	w.touch = func(from *Host, f *packet.Frame, _ vtime.Time) bool {
-		if tag := packet.AsTag(f.Data[packet.EthernetLen:]); packet.Ethernet(f.Data).EtherType() == packet.EtherTypeLocal && tag != nil {
-			tags[tag.Coflow()]++
-			if leaf, agg := tag.Path(); from != a || leaf != packet.TagNoPath || agg != packet.TagNoPath {
+		if tag, ok := tagOf(f); ok {
+			tags[tag.coflow()]++
+			if leaf, agg := tag.path(); from != a || leaf != packet.TagNoPath || agg != packet.TagNoPath {
 				t.Errorf("tag has path %d, %d", leaf, agg)
 			}
-			if ip := packet.AsIPv4(tag.Payload()); ip == nil || !ip.ChecksumOK() || ip.TotalLen() != f.Len()-packet.EthernetLen-packet.TagLen {
+			if ip := packet.AsIPv4(tag.payload()); ip == nil || !ip.ChecksumOK() || ip.TotalLen() != f.Len()-packet.EthernetLen-packet.TagLen {
 				t.Errorf("behind the tag is %v", ip)
 			}
 		} else if from == a {

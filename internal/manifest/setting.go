@@ -75,7 +75,7 @@ func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 		"byte_time":   func(x float64) uint64 { return m.Units.byteTime(1, vtime.Rate(x)) },
 		"byte_rate":   m.Units.byteRate,
 		"quantum":     func(x float64) uint64 { return Quantum(m.Units, vtime.Rate(x)) },
-		"load_weight": func(x float64) uint64 { return loadWeight(m.loadTime(), vtime.Rate(x)) },
+		"load_weight": func(x float64) uint64 { return LoadWeight(m.loadTime(), vtime.Rate(x)) },
 		"load_bytes":  func(x float64) uint64 { return uint64(vtime.Rate(x).Bytes(m.loadTime())) },
 		"rate_code":   func(x float64) uint64 { return uint64(packet.INTRateCode(vtime.Mbps * vtime.Rate(math.Round(x/1e6)))) },
 	} {
@@ -106,10 +106,8 @@ func (n Network) HostRTT() vtime.Time { return n.RTT() + 2*n.hop() }
 
 // LoadWeight returns the load that a byte adds to a link, in 2^-16, where 65536
 // is the load of a full link: 2^32 divided by the bytes that the link sends in
-// the estimator's time.
-func LoadWeight(u Units, r vtime.Rate) uint64 { return loadWeight(u.LoadTime(), r) }
-
-func loadWeight(t vtime.Time, r vtime.Rate) uint64 {
+// t, the estimator's time.
+func LoadWeight(t vtime.Time, r vtime.Rate) uint64 {
 	return min(uint64(math.Round(8*(1<<32)/(float64(r)*t.Seconds()))), 1<<32-1)
 }
 

@@ -414,7 +414,7 @@ var usualRates = manifest.LinkRates
 // tofinoUnits are the units of a Tofino.
 var tofinoUnits = manifest.Units{Time: manifest.Nanoseconds, Depth: manifest.Cells80}
 
-func weightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(tofinoUnits, r)) }
+func weightOf(r vtime.Rate) int64 { return int64(manifest.LoadWeight(tofinoUnits.LoadTime(), r)) }
 
 // drawSent draws what a link has sent in a window.
 func drawSent(g *Drawer, _ int) int64 {

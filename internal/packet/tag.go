@@ -27,28 +27,10 @@ const TagNoPath uint8 = 0xff
 // destination leaf removes it.
 type Tag []byte
 
-// AsTag returns the view of the tag at b, or nil if there is none.
-func AsTag(b []byte) Tag {
-	if len(b) < TagLen || b[0] != KindTag {
-		return nil
-	}
-	return Tag(b)
-}
-
-// Path returns the uplinks that the host chose (Hermes), from 0, or TagNoPath:
-// that of the leaf, and that of the aggregation switch in a network of three
-// tiers.
-func (b Tag) Path() (leaf, aggregation uint8) { return b[1], b[2] }
-
-// Coflow returns the coflow of the packet (CLB), 0 for none.
-func (b Tag) Coflow() uint16 { return be.Uint16(b[4:]) }
-
-// EtherType returns the EtherType of the data after the tag.
-func (b Tag) EtherType() uint16 { return be.Uint16(b[6:]) }
-
-func (b Tag) Payload() []byte { return b[TagLen:] }
-
-// Set fills the whole tag.
+// Set fills the whole tag: the uplinks that the host chose (Hermes), from 0, or
+// TagNoPath, at the leaf and, in a network of three tiers, at the aggregation
+// switch; the coflow of the packet (CLB), 0 for none; and the EtherType of the data
+// after the tag.
 func (b Tag) Set(leafPath, aggregationPath uint8, coflow, etherType uint16) {
 	b[0], b[1], b[2], b[3] = KindTag, leafPath, aggregationPath, 0
 	be.PutUint16(b[4:], coflow)

@@ -15,7 +15,8 @@ import (
 
 // Compiler is an installed or built p4c with its Tofino backend.
 type Compiler struct {
-	p4c, bfas, include string
+	P4C           string // path of p4c-barefoot
+	bfas, include string
 }
 
 // ErrNoCompiler is the error if the compiler is not found.
@@ -44,7 +45,7 @@ func FindCompiler(prefix string) (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v)", ErrNoCompiler, err)
 	}
-	c := &Compiler{p4c: p4c, bfas: bfas}
+	c := &Compiler{P4C: p4c, bfas: bfas}
 	for _, d := range []string{"../share/p4c/p4include", "../p4include", "p4include"} {
 		dir := filepath.Join(filepath.Dir(p4c), d)
 		if _, err := os.Stat(filepath.Join(dir, "tna.p4")); err == nil {
@@ -81,7 +82,7 @@ func (c *Compiler) Build(ctx context.Context, program, dir string) (warnings str
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	text, err := c.run(ctx, name, "p4c-barefoot", c.p4c, c.Args(program, dir)...)
+	text, err := c.run(ctx, name, "p4c-barefoot", c.P4C, c.Args(program, dir)...)
 	if err != nil {
 		return "", err
 	}
@@ -91,9 +92,6 @@ func (c *Compiler) Build(ctx context.Context, program, dir string) (warnings str
 	}
 	return text, nil
 }
-
-// Path returns the path of p4c-barefoot.
-func (c *Compiler) Path() string { return c.p4c }
 
 // Args returns the arguments with which p4c-barefoot compiles a program into a
 // folder.

@@ -122,7 +122,7 @@ func Open(specs []Spec) (links map[int]Link, err error) {
 			links = nil
 		}
 	}()
-	cables, inputs := map[string]*memLink{}, map[string]bool{}
+	cables, inputs := map[string]Link{}, map[string]bool{}
 	for _, s := range specs {
 		if in, _, _ := strings.Cut(s.Arg, ","); s.Kind == "pcap" {
 			inputs[in] = true
@@ -146,10 +146,9 @@ func Open(specs []Spec) (links map[int]Link, err error) {
 		case "mem":
 			if other := cables[s.Arg]; other != nil {
 				delete(cables, s.Arg)
-				l = other.otherEnd()
+				l = other
 			} else {
-				end := newCable()
-				cables[s.Arg], l = end, end
+				l, cables[s.Arg] = Pipe()
 			}
 		default:
 			err = fmt.Errorf("unknown kind of port %s", s.Kind)
