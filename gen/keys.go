@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// This file describes profiles for the generator of their reference pages and schema
+// (testbed/reference) and for bmv2tests/model/judge, which walk all keys.
+
 // Defaults returns a profile with a default for each key except its name.
 func Defaults() *Profile { return newProfile() }
 

@@ -126,9 +126,9 @@ func (m *macro) param(t syntax.Token) int {
 // next returns the next unexpanded token, from a macro's body if one is being
 // read.
 func (p *preprocessor) next() syntax.Token {
-	if n := len(p.ahead); n > 0 {
-		t := p.ahead[n-1]
-		p.ahead = p.ahead[:n-1]
+	if n := len(p.pushed); n > 0 {
+		t := p.pushed[n-1]
+		p.pushed = p.pushed[:n-1]
 		return t
 	}
 	for n := len(p.stack); n > 0; n = len(p.stack) {
@@ -237,7 +237,7 @@ func (p *preprocessor) expand(m *macro, t syntax.Token) bool {
 			return false // a directive, which is still to be read
 		}
 		if open.Kind != syntax.LParen {
-			p.ahead = append(p.ahead, open)
+			p.pushed = append(p.pushed, open)
 			return false
 		}
 		var ok bool
@@ -279,7 +279,7 @@ func (p *preprocessor) arguments(m *macro, name syntax.Token) (args [][]syntax.T
 		switch {
 		case t.Kind == syntax.EOF:
 			p.rep.Errorf(name.Pos, CodeMacro, "the call of macro %s is not closed", m.name)
-			p.ahead = append(p.ahead, t)
+			p.pushed = append(p.pushed, t)
 			return nil, false, 0, false
 		case t.Kind == syntax.LParen:
 			depth++
@@ -460,8 +460,8 @@ func stringize(list []syntax.Token) string {
 
 // expandList returns the tokens after macro expansion.
 func (p *preprocessor) expandList(list []syntax.Token) []syntax.Token {
-	ahead := p.ahead
-	p.ahead = nil
+	pushed := p.pushed
+	p.pushed = nil
 	depth := len(p.stack)
 	p.stack = append(p.stack, &expansion{list: list})
 	var out []syntax.Token
@@ -473,6 +473,6 @@ func (p *preprocessor) expandList(list []syntax.Token) []syntax.Token {
 		out = append(out, t)
 	}
 	p.stack = p.stack[:depth]
-	p.ahead = ahead
+	p.pushed = pushed
 	return out
 }

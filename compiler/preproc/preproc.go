@@ -159,7 +159,7 @@ type preprocessor struct {
 	opts   Options
 	macros map[string]*macro
 	files  []*input
-	ahead  []syntax.Token // pushed back tokens, last first
+	pushed []syntax.Token // pushed back tokens, last first
 	stack  []*expansion   // macro bodies being read, innermost last
 	budget int            // tokens produced by expansions so far
 	spent  bool           // the budget is exhausted; reported once

@@ -161,7 +161,7 @@ type Lease struct {
 	over bool
 }
 
-// Release removes the claim, whether or not the run was made.
+// Release removes the lease, whether or not the run was made.
 func (c *Lease) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +187,7 @@ func (c *Lease) Begun(worker string) {
 }
 
 // Lease takes a run for this process. It returns ok false if another process has
-// claimed it. Asked reports that the run will be offered to workers.
+// leased it. Asked reports that the run will be offered to workers.
 func (s *Store) Lease(key, name string, asked bool) (lease *Lease, ok bool, err error) {
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
@@ -227,7 +227,7 @@ func (s *Store) Lease(key, name string, asked bool) (lease *Lease, ok bool, err 
 
 // removeStale removes an abandoned mark, and reports whether the run is free. A
 // lock ensures that only one process removes it: a second could remove the mark of
-// a new claim.
+// a new lease.
 func (s *Store) removeStale(key string) (bool, error) {
 	path := s.mark("running", key)
 	dir, err := os.Open(filepath.Dir(path))
