@@ -23,6 +23,7 @@ import (
 // deployed describes a network that deploy has built, for ctl and live. It is
 // stored in a file beside the network's logs.
 type deployed struct {
+	Name     string           `json:"name,omitempty"`  // of the network; earlier versions wrote none
 	Topology string           `json:"topology"`        // file
 	Scale    int64            `json:"scale,omitempty"` // factor by which links are slower
 	Switches []deployedSwitch `json:"switches"`
@@ -83,7 +84,7 @@ func noteScenario(name string, text []byte, lab *local.Lab, of string, seed uint
 }
 
 func noteNetwork(name, file string, lab *local.Lab, of string, seed uint64) error {
-	n := deployed{Topology: file, Scale: lab.Plan.Scale, Case: of, Seed: seed}
+	n := deployed{Name: name, Topology: file, Scale: lab.Plan.Scale, Case: of, Seed: seed}
 	for i, t := range lab.Targets() {
 		s := deployedSwitch{Name: t.Name, Addr: t.Addr, Device: t.DeviceID, Thrift: t.Thrift, Metrics: lab.Plan.Switches[i].Metrics}
 		for _, p := range lab.Plan.Switches[i].Ports {
@@ -137,6 +138,9 @@ func readDeployed(name string) (*deployed, error) {
 	var n deployed
 	if err := cmp.Or(result.CheckSeal(text), infile.JSON(text, &n)); err != nil {
 		return nil, fmt.Errorf("%s: %w", deployedFile(name), err)
+	}
+	if n.Name != "" && n.Name != name {
+		return nil, fmt.Errorf("%s describes network %s; move it to %s, or name switches with --addr", deployedFile(name), n.Name, netns.Dir(n.Name))
 	}
 	return &n, nil
 }

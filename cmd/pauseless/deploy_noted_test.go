@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/pauseless/pauseless/testbed/real/live"
@@ -47,5 +48,15 @@ func TestNetworkOfARunningScenarioIsKnown(t *testing.T) {
 	}
 	if len(targets) != len(plan.Switches) || targets[0].Thrift != plan.Switches[0].Thrift || f.net == nil || f.net.NodeByName("s4") == nil {
 		t.Errorf("%d switches, the first is %+v; topology is known: %v", len(targets), targets[0], f.net != nil)
+	}
+	// In the place of another network's, the file gives no switches.
+	if err := os.Mkdir(netns.Dir("other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(deployedFile("noted"), deployedFile("other")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := readDeployed("other"); err == nil || !strings.Contains(err.Error(), deployedFile("other")+" describes network noted") {
+		t.Errorf("the file of another network: %+v, %v", n, err)
 	}
 }

@@ -80,7 +80,7 @@ func SplitArchive(name string) (archive, file string, ok bool) {
 
 // ReadKept reads the outcome of a name, as File returns it, from a folder that
 // `exp run --keep` wrote, or from an archive. The error is fs.ErrNotExist if it has no such
-// outcome.
+// outcome. A file with the outcome of another name is an error.
 func ReadKept(from, name string) (*Outcome, error) {
 	file := filepath.Join(from, name+".json")
 	var text []byte
@@ -94,10 +94,18 @@ func ReadKept(from, name string) (*Outcome, error) {
 		return nil, err
 	}
 	o, err := ReadOutcome(bytes.NewReader(text))
+	if err == nil && o.File() != name {
+		err = fmt.Errorf("it is the outcome of another experiment or scale: call it %s.json, and put that of %s here", o.File(), name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return o, nil
+}
+
+// damaged adds to an error of reading an archive what to do about it.
+func damaged(archive string, err error) error {
+	return fmt.Errorf("%s: %w: the archive is damaged; copy it again, or make it again with `pauseless exp archive`", archive, err)
 }
 
 // readArchived reads a file of an archive, and compares its checksum.
@@ -116,26 +124,26 @@ func readArchived(archive, file string) ([]byte, error) {
 		head, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			if bytes.Contains(list, fmt.Appendf(nil, "  %s\n", file)) {
-				return nil, fmt.Errorf("%s: %s is not there, though %s has it: the archive is damaged", archive, file, sums)
+				return nil, damaged(archive, fmt.Errorf("%s is not there, though %s has it", file, sums))
 			}
 			return nil, fmt.Errorf("%s: %s: %w", archive, file, fs.ErrNotExist)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", archive, err)
+			return nil, damaged(archive, err)
 		}
 		if name := path.Clean(head.Name); name != sums && name != file {
 			continue
 		}
 		text, err := infile.From(t, archive+"/"+head.Name, infile.Data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", archive, err)
+			return nil, damaged(archive, err)
 		}
 		if path.Clean(head.Name) == sums {
 			list = text
 			continue
 		}
 		if !bytes.Contains(list, fmt.Appendf(nil, "%s  %s\n", hash(text), file)) {
-			return nil, fmt.Errorf("%s: %s is not as it was written: its checksum is not in %s", archive, file, sums)
+			return nil, damaged(archive, fmt.Errorf("%s is not as it was written: its checksum is not in %s", file, sums))
 		}
 		return text, nil
 	}
@@ -146,12 +154,13 @@ func readArchived(archive, file string) ([]byte, error) {
 func FindOutcomes(folder string) (all []*Outcome, err error) {
 	var names []string
 	for _, pattern := range []string{"*.json", "*/outcome.json"} {
-		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		some, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, found...)
+		names = append(names, some...)
 	}
+	found := make(map[string]string) // files by outcomes
 	for _, name := range names {
 		text, err := infile.ReadJSON(name)
 		if err != nil {
@@ -165,6 +174,10 @@ func FindOutcomes(folder string) (all []*Outcome, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		if other, ok := found[o.File()]; ok {
+			return nil, fmt.Errorf("%s and %s are both an outcome of %s; remove one, or put the right one in its place", other, name, o.File())
+		}
+		found[o.File()] = name
 		all = append(all, o)
 	}
 	if len(all) == 0 {

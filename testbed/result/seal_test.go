@@ -141,3 +141,37 @@ func TestCutArchives(t *testing.T) {
 		t.Errorf("a file of the list: %v", err)
 	}
 }
+
+// An outcome in the place of another one, whole and with its checksum, is an error that
+// names the files: alone, in an archive, or beside the right one in a folder. Before,
+// `exp show --from`, `exp run` with an earlier outcome, and `exp status --stale` took it for that of the experiment.
+func TestOutcomesInTheWrongPlace(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.6": {{10, 11}, {12, 13}}})
+	o.Fill(runs, nil)
+	good, dir := keptText(t, o), t.TempDir()
+	right, wrong := filepath.Join(dir, o.File()+".json"), filepath.Join(dir, "other.json")
+	archive := filepath.Join(dir, "x.tar.gz")
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for _, f := range [][2]string{{sums, fmt.Sprintf("%s  other.json\n", hash([]byte(good)))}, {"other.json", good}} {
+		err := w.WriteHeader(&tar.Header{Name: f[0], Size: int64(len(f[1])), Mode: 0o644})
+		if _, werr := io.WriteString(w, f[1]); err != nil || werr != nil {
+			t.Fatal(err, werr)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close(), os.WriteFile(archive, b.Bytes(), 0o666), os.WriteFile(wrong, []byte(good), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{dir, archive} {
+		if _, err := ReadKept(from, "other"); err == nil || !strings.Contains(err.Error(), "other.json: it is the outcome of another experiment or scale: call it "+o.File()+".json") {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	if err := os.WriteFile(right, []byte(good), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindOutcomes(dir); err == nil || !strings.Contains(err.Error(), right) || !strings.Contains(err.Error(), wrong) {
+		t.Errorf("twice in a folder: %v", err)
+	}
+}

@@ -18,8 +18,10 @@ import (
 
 // journal is the list of the objects of a network, one per line, each with the CRC-32 of
 // what is before it in eight hexadecimal digits: what a damaged line names may be
-// another network's.
+// another network's. The first line names the network, so that the journal of another
+// one is recognised.
 //
+//	network NAME CRC
 //	netns NAME CRC
 //	link NAME CRC
 //	process PID STARTTIME NAME CRC
@@ -42,7 +44,11 @@ func newJournal(name string) (*journal, error) {
 		return nil, err
 	}
 	f, err := os.Create(filepath.Join(Dir(name), "journal"))
-	return &journal{f}, err
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{f}
+	return j, j.add("network %s", name)
 }
 
 func (j *journal) add(format string, args ...any) error {
@@ -95,6 +101,10 @@ func readJournal(name string) (objects []object, err error) {
 		}
 		w := strings.Fields(text)
 		switch {
+		case ok && len(w) == 2 && w[0] == "network":
+			if w[1] != name {
+				return nil, fmt.Errorf("%s is the journal of network %s, and nothing was removed; move it to %s", file, w[1], Dir(w[1]))
+			}
 		case ok && len(w) == 2 && (w[0] == "netns" || w[0] == "link"):
 			objects = append(objects, object{kind: w[0], name: w[1]})
 		case ok && len(w) == 4 && w[0] == "process":

@@ -522,6 +522,32 @@ func TestIncompleteJournalIsRead(t *testing.T) {
 	}
 }
 
+// The journal of one network in the place of another's names no objects: `down x` removed
+// those of y.
+func TestJournalOfAnotherNetwork(t *testing.T) {
+	old := RunDir
+	RunDir = t.TempDir()
+	defer func() { RunDir = old }()
+	for _, name := range []string{"x", "y"} {
+		j, err := newJournal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(j.add("netns %s-h1", name), j.file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readJournal(name); err != nil || len(got) != 1 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if err := os.Rename(filepath.Join(Dir("y"), "journal"), filepath.Join(Dir("x"), "journal")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readJournal("x"); got != nil || err == nil || !strings.Contains(err.Error(), "is the journal of network y") || !strings.Contains(err.Error(), "move it to "+Dir("y")) {
+		t.Errorf("the journal of y: %v, %v", got, err)
+	}
+}
+
 func TestInvalidNames(t *testing.T) {
 	for _, name := range []string{"", "..", "a/b", "A", "-a", strings.Repeat("a", 33)} {
 		if err := Down(name); err == nil || !strings.Contains(err.Error(), "use up to 32 of a-z") {
