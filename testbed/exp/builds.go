@@ -4,10 +4,12 @@ package exp
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
+	"github.com/pauseless/pauseless/testbed/result"
 )
 
 // StoredBuild is a build that has kept runs in a store.
@@ -54,7 +57,33 @@ func (s *Store) noteBuild() error {
 	if err := os.MkdirAll(filepath.Join(s.dir, "builds"), 0o777); err != nil {
 		return err
 	}
-	return outfile.Write(s.buildFile(b.ID), []byte(b.Commit+"\n"), 0o666)
+	text, err := json.Marshal(&builtBy{b.ID, b.Commit})
+	if err != nil {
+		return err
+	}
+	return outfile.Write(s.buildFile(b.ID), result.Seal(text), 0o666)
+}
+
+// builtBy is the content of the file of a build.
+type builtBy struct {
+	Build  string `json:"build"`
+	Commit string `json:"commit"`
+}
+
+// shortCommit is what earlier versions wrote into the file of a build.
+var shortCommit = regexp.MustCompile(`^[0-9a-f]{8}\n$`)
+
+// commitIn returns the commit that the file of a build names, or "" if it is not as
+// it was written, or is that of another build.
+func commitIn(text []byte, id string) string {
+	if shortCommit.Match(text) {
+		return string(text[:8])
+	}
+	var b builtBy
+	if result.CheckSeal(text) != nil || json.Unmarshal(text, &b) != nil || b.Build != id {
+		return ""
+	}
+	return b.Commit
 }
 
 // Builds returns the builds that have kept runs in the store, the last one first.
@@ -64,12 +93,15 @@ func (s *Store) Builds() (builds []StoredBuild, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // it is being written, or its writer was killed
+			continue
+		}
 		b := StoredBuild{ID: e.Name()}
 		if info, err := e.Info(); err == nil {
 			b.Last = info.ModTime()
 		}
 		if text, err := infile.ReadUpTo(s.buildFile(b.ID), 1000); err == nil {
-			b.Commit = strings.TrimSpace(string(text))
+			b.Commit = commitIn(text, b.ID)
 		}
 		builds = append(builds, b)
 	}

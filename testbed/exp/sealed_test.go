@@ -120,6 +120,69 @@ func TestFlippedBitsOfMarks(t *testing.T) {
 	}
 }
 
+// A whole file of a store in the place of another names no other failure, process or
+// commit; nor does one with a flipped bit.
+func TestFilesOfAStoreInTheWrongPlace(t *testing.T) {
+	st := newStore(t)
+	a, b := strings.Repeat("ab", 32), strings.Repeat("ac", 32)
+	lease, ok, err := st.Lease(a, "drill, seed 1", false)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	defer lease.Release()
+	if err := st.noteBuild(); err != nil {
+		t.Fatal(err)
+	}
+	own, other := st.buildFile(ThisBuild().ID), st.buildFile("0123456789abcdef")
+	good := result.Seal(fmt.Appendf(nil, `{"build":%q,"commit":"cafe0123"}`, filepath.Base(own)))
+	if err := os.WriteFile(own, good, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(st.Put(aRecord(b)), st.Put(aRecord(a))); err != nil { // which ends a's failure
+		t.Fatal(err)
+	}
+	st.Fail(a, "drill, seed 1", errors.New("the headroom is 12 KB"))
+	for from, to := range map[string]string{st.mark("failed", a): st.mark("failed", b), st.mark("running", a): st.mark("running", b), own: other, st.path(a): st.path(b)} {
+		if err := os.Link(from, to+".new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(to+".new", to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rec, err := st.GetAll(b); err == nil || rec != nil || !strings.Contains(err.Error(), st.path(b)) {
+		t.Errorf("a run: %v, %v", rec, err)
+	}
+	if text := st.Failed(b); text != "" {
+		t.Errorf("a failure: %s", text)
+	}
+	if m, _ := st.running(b); m != nil {
+		t.Errorf("a process: %+v", m)
+	}
+	builds, err := st.Builds()
+	for _, x := range builds {
+		if want := map[string]string{filepath.Base(own): "cafe0123"}[x.ID]; x.Commit != want {
+			t.Errorf("build %s is of commit %q, want %q", x.ID, x.Commit, want)
+		}
+	}
+	if err != nil || len(builds) != 2 {
+		t.Errorf("%v, %v", builds, err)
+	}
+	for bit := range 8 * len(good) {
+		bad := bytes.Clone(good)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if c := commitIn(bad, filepath.Base(own)); c != "" && c != "cafe0123" {
+			t.Errorf("bit %d flips, and the commit is %q", bit, c)
+		}
+	}
+	if c := commitIn([]byte("cafe0123\n"), "x"); c != "cafe0123" {
+		t.Errorf("of an earlier version: %q", c)
+	}
+	if c := commitIn([]byte("\x1b]0;t\x07\n"), "x"); c != "" {
+		t.Errorf("no commit: %q", c)
+	}
+}
+
 // A record is text that gzip prints, and needs no tool of ours.
 func TestRecordIsGzipOfLines(t *testing.T) {
 	data, err := aRecord("k").Encode()

@@ -36,6 +36,7 @@ type Record struct {
 
 // Mark names the process that makes a run, or the error of a failed run.
 type Mark struct {
+	Key   string    `json:"key"` // of the run
 	Name  string    `json:"name"`
 	Host  string    `json:"host,omitempty"`
 	PID   int       `json:"pid,omitempty"`
@@ -74,7 +75,7 @@ const leftover = 24 * time.Hour
 // takes files that outfile names so, in the folders of the store only, and errors are
 // ignored: nothing depends on it.
 func (s *Store) sweep() {
-	dirs := []string{s.dir, filepath.Join(s.dir, "running"), filepath.Join(s.dir, "failed")}
+	dirs := []string{s.dir, filepath.Join(s.dir, "running"), filepath.Join(s.dir, "failed"), filepath.Join(s.dir, "builds")}
 	for i := range 256 {
 		dirs = append(dirs, filepath.Join(s.dir, "runs", fmt.Sprintf("%02x", i)))
 	}
@@ -191,7 +192,7 @@ func (c *Lease) Begun(worker string) {
 func (s *Store) Lease(key, name string, asked bool) (lease *Lease, ok bool, err error) {
 	path := s.mark("running", key)
 	host, _ := os.Hostname()
-	mark := Mark{Name: name, Host: host, PID: os.Getpid(), Since: time.Now(), Asked: asked}
+	mark := Mark{Key: key, Name: name, Host: host, PID: os.Getpid(), Since: time.Now(), Asked: asked}
 	text, err := mark.text()
 	if err != nil {
 		return nil, false, err
@@ -284,14 +285,15 @@ func (m *Mark) text() ([]byte, error) {
 	return result.Seal(text), err
 }
 
-// readMark returns nil for a file that is missing or is not as it was written.
+// readMark returns nil for a file that is missing, is not as it was written, or is the
+// mark of another run.
 func readMark(path string) *Mark {
 	data, err := infile.Read(path)
 	if err != nil || result.CheckSeal(data) != nil {
 		return nil
 	}
 	var m Mark
-	if json.Unmarshal(data, &m) != nil {
+	if json.Unmarshal(data, &m) != nil || m.Key+".json" != filepath.Base(path) {
 		return nil
 	}
 	return &m
@@ -299,7 +301,7 @@ func readMark(path string) *Mark {
 
 // Fail notes the error of a failed run.
 func (s *Store) Fail(key, name string, cause error) {
-	if data, err := (&Mark{Name: name, Since: time.Now(), Error: cause.Error()}).text(); err == nil {
+	if data, err := (&Mark{Key: key, Name: name, Since: time.Now(), Error: cause.Error()}).text(); err == nil {
 		outfile.Write(s.mark("failed", key), data, 0o666)
 	}
 }
