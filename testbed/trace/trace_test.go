@@ -164,6 +164,17 @@ func TestFieldsAreWrittenAsInTheProgram(t *testing.T) {
 	has(t, text, "metadata.who = 02:00:00:00:00:02", "eth.dst = 02:00:00", "update checksum ip.sum")
 }
 
+// What the compiler computes before a statement has no name in the P4 text: the statement is
+// shown once, with the values.
+func TestValuesInAStatement(t *testing.T) {
+	text, _ := run(t, "action drop()|s.egress_spec = port; ", "register<bit<32>>(8) r; action drop()|r.write((bit<32>)port, (bit<32>)h.ip.ttl + 1); s.egress_spec = port; ", "", "", first)
+	first, _, _ := strings.Cut(text, "to port")
+	has(t, first, "a value in it = 3\n", "a value in it = 65\n")
+	if strings.Contains(first, " tmp") || strings.Count(first, "r.write(") != 1 {
+		t.Error(first)
+	}
+}
+
 // A clone and multicast copies are followed, each to its end.
 func TestTraceOfCopies(t *testing.T) {
 	text, r := run(t, "s.egress_spec = port; ", "s.mcast_grp = 1; ", "multicast 1 -> 1, 2\n", "", first)

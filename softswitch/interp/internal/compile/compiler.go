@@ -34,6 +34,7 @@ type compiler struct {
 	aliases         map[string]bmv2json.FieldRef
 	actions         map[int]*action
 	usedActions     map[int]ops.Use
+	said            string  // the statement that a trace shows, if its next primitive is in the same one
 	gress           ops.Use // UseIngress or UseEgress while a pipeline is generated
 	usedCalcs       map[string]bool
 	calcsNamed      map[string][]*bmv2json.Calculation

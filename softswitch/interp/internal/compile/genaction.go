@@ -5,6 +5,7 @@ package compile
 import (
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/bmv2json"
 	"github.com/pauseless/pauseless/internal/diag"
@@ -113,8 +114,13 @@ func (c *compiler) genActionBody(a *action, args []*big.Int) {
 	for i := range labels {
 		labels[i] = c.label()
 	}
+	jumps := slices.ContainsFunc(prims, func(p *bmv2json.Primitive) bool { return strings.HasPrefix(p.Op, "_jump") })
+	c.said = ""
 	for i, p := range prims {
 		c.place(labels[i])
+		if jumps {
+			c.said = "" // another path may lead here
+		}
 		switch p.Op {
 		case "_jump", "_jump_if_zero":
 			c.genJump(p, i, labels)

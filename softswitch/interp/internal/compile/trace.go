@@ -4,6 +4,7 @@ package compile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +37,26 @@ func (c *compiler) tracePrimitive(p *bmv2json.Primitive) {
 	if p.SourceInfo != nil {
 		text = strings.Join(strings.Fields(p.SourceInfo.Fragment), " ") + "   [" + sourcePos(p.SourceInfo) + "]"
 	}
-	c.trace("  %s", text)
+	if text != c.said {
+		c.trace("  %s", text)
+	}
+	c.said = ""
+	if temporary(p) {
+		c.said = text
+	}
+}
+
+// temporaries are the compiler's names of what it computes before a statement.
+var temporaries = regexp.MustCompile(`^tmp(_\d+)?$`)
+
+// temporary reports whether a primitive computes a part of a statement in a variable that the
+// statement does not name.
+func temporary(p *bmv2json.Primitive) bool {
+	if p.Op != "assign" || p.SourceInfo == nil || strings.Contains(p.SourceInfo.Fragment, "tmp") {
+		return false
+	}
+	v := p.Parameters[0]
+	return v.Type == bmv2json.TypeField && v.Name == "scalars" && temporaries.MatchString(v.Field)
 }
 
 // traceResult traces the field that a primitive wrote.
@@ -64,6 +84,9 @@ func (c *compiler) traceResult(p *bmv2json.Primitive) {
 		if member, ok := strings.CutPrefix(local, "userMetadata."); ok {
 			name = "metadata." + member
 		}
+	}
+	if temporary(p) {
+		name = "a value in it"
 	}
 	msg := ops.Message{Text: fmt.Sprintf("    %s = {}", name), Name: name, Args: []ops.FieldAt{{Slot: e.slot, Limbs: e.limbs, Width: e.width, Signed: e.signed()}}}
 	c.Prog.Messages = append(c.Prog.Messages, msg)
