@@ -434,7 +434,7 @@ the file expects.`,
 		outcomes, sweep := make([]*result.Outcome, len(plans)), new(exp.Sweep)
 		err = exp.ShareBudget(o.Budget, len(plans), time.Now, func(i int, part time.Duration) (bool, error) {
 			p, mine := plans[i], o
-			mine.Budget = part
+			mine.Budget, mine.Sample = part, exp.BuildSample()
 			if earlier != "" {
 				if mine.Earlier, err = earlierOutcome(earlier, p); err != nil {
 					return false, err

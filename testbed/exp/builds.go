@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,6 +52,13 @@ func ThisBuild() StoredBuild {
 
 // The folder builds of a store has a file for each build, which names its commit.
 func (s *Store) buildFile(id string) string { return filepath.Join(s.dir, "builds", id) }
+
+// BuildSample is Options.Sample of this build. That of another build is another one.
+func BuildSample() uint32 {
+	h := fnv.New32a()
+	io.WriteString(h, Version())
+	return h.Sum32()
+}
 
 // noteBuild notes that this build keeps runs in the store.
 func (s *Store) noteBuild() error {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -34,8 +32,10 @@ type Options struct {
 	Sweep *Sweep
 	After []*Plan
 	// Earlier, if set, is an outcome of the same file and scale. Its runs are not
-	// made again, except for the first one, which must have the same result.
+	// made again, except for one, the sample, which must have the same result:
+	// number Sample modulo the number of its runs, in the order of the plan.
 	Earlier *result.Outcome
+	Sample  uint32
 	// OnEvent, if set, is called with each event. Calls do not overlap.
 	OnEvent func(Event)
 }
@@ -161,8 +161,8 @@ func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
 func RunsHash(s *scenario.Scenario) string { return sum(s.Runs()) }
 
 // take keeps the runs of an earlier outcome that need not be made again: not those that
-// failed or had stuck flows, nor those of stale arms. One of them, another one with each
-// build, is the sample, which is made again even if the budget is spent.
+// failed or had stuck flows, nor those of stale arms. One of them is the sample, which is
+// made again even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 	stale := StaleArms(earlier, r.p.arms())
 	for _, n := range earlier.Again() {
@@ -178,9 +178,7 @@ func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 		}
 	}
 	if len(names) > 0 {
-		h := fnv.New32a()
-		io.WriteString(h, Version())
-		r.sample = names[int(h.Sum32()%uint32(len(names)))]
+		r.sample = names[r.o.Sample%uint32(len(names))]
 	}
 }
 
