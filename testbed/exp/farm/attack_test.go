@@ -404,3 +404,31 @@ func TestKeyFiles(t *testing.T) {
 		t.Errorf("no key: %v", err)
 	}
 }
+
+// Forged registrations before the true one, more than are looked at, beside the signed one
+// of an old build, do not keep a worker away. Before, it was refused.
+func TestFloodOfBuilds(t *testing.T) {
+	s := serve(t, t.TempDir(), server.RANDOM_PORT)
+	defer s.Shutdown()
+	f, err := Connect(t.Context(), Options{Secret: secret, URL: "nats://" + s.Addr().String(), Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	put := func(build string, offer []byte) {
+		if _, err := f.builds.Put(t.Context(), f.named(build), offer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("old", secret.sign("old", "offer", "", nil))
+	for i := range 2 * maxBuilds {
+		put(fmt.Sprint("forged", i), []byte("x"))
+	}
+	if err := f.refused(t.Context()); err == nil || !strings.Contains(err.Error(), "offered by old") {
+		t.Errorf("without the true one: %v", err)
+	}
+	put(f.build, secret.sign(f.build, "offer", "", nil))
+	if err := f.refused(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

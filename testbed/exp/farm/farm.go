@@ -506,20 +506,24 @@ func (f *Farm) refused(ctx context.Context) error {
 	// listing decides: with two, a build could appear in between.
 	var builds []string
 	if err := f.call(ctx, func(ctx context.Context) error {
-		keys, err := f.builds.ListKeys(ctx)
+		if v, err := f.builds.Get(ctx, f.named(f.build)); err == nil {
+			if _, ok := f.key.open(f.build, "offer", "", v.Value()); ok { // whatever else is there
+				builds = []string{f.build}
+				return nil
+			}
+		}
+		keys, err := f.builds.Watch(ctx, f.named("*"), jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 		if err != nil {
 			return err
 		}
 		defer keys.Stop()
 		for {
 			select {
-			case k, ok := <-keys.Keys():
-				if !ok {
+			case k, ok := <-keys.Updates():
+				if !ok || k == nil || len(builds) == maxBuilds { // all, or a flood
 					return nil
 				}
-				if b, ok := strings.CutPrefix(k, f.id+"."); ok && len(builds) < maxBuilds {
-					builds = append(builds, b)
-				}
+				builds = append(builds, strings.TrimPrefix(k.Key(), f.id+"."))
 			case <-ctx.Done():
 				return ctx.Err()
 			}
