@@ -484,7 +484,7 @@ func TestOneProcessClaimsAnAbandonedRun(t *testing.T) {
 	for i := range 100 {
 		key := fmt.Sprintf("%064x", i)
 		pid := []int{gone.Process.Pid, 0, -1, os.Getpid()}[i%4]
-		text, _ := json.Marshal(Mark{Host: host, PID: pid})
+		text, _ := json.Marshal(Mark{Key: key, Host: host, PID: pid})
 		if err := os.WriteFile(st.mark("running", key), text, 0o666); err != nil {
 			t.Fatal(err)
 		}
