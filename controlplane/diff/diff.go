@@ -86,19 +86,19 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 			typ = p4v1.Update_MODIFY
 		}
 		u := &p4v1.Update{Type: typ, Entity: e}
-		switch k := kindOf(e); k {
-		case kindReplication, kindDigest, kindMember:
+		switch k := schema.KindOf(e); k {
+		case schema.KindReplication, schema.KindDigest, schema.KindMember:
 			create = append(create, u)
-		case kindGroup:
+		case schema.KindGroup:
 			groups = append(groups, u)
-		case kindTable:
+		case schema.KindTable:
 			if typ == p4v1.Update_INSERT {
 				room[e.GetTableEntry().TableId]++
 			}
 			tables = append(tables, u)
-		case kindRegister:
+		case schema.KindRegister:
 			p.Registers = append(p.Registers, e.GetRegisterEntry())
-		case kindDirectMeter, kindMeter, kindCounter, kindDirectCounter, kindValueSet:
+		case schema.KindDirectMeter, schema.KindMeter, schema.KindCounter, schema.KindDirectCounter, schema.KindValueSet:
 			u.Type = p4v1.Update_MODIFY
 			direct = append(direct, u)
 		default:
@@ -112,8 +112,8 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 			continue
 		}
 		u := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}
-		switch kindOf(e) {
-		case kindTable:
+		switch schema.KindOf(e) {
+		case schema.KindTable:
 			te := e.GetTableEntry()
 			t := schema.ByID[schema.Table](sch, te.TableId)
 			switch {
@@ -132,9 +132,9 @@ func Compute(sch *schema.Schema, have, want []*p4v1.Entity) (*Plan, error) {
 			default:
 				late = append(late, u)
 			}
-		case kindGroup:
+		case schema.KindGroup:
 			lateGroups = append(lateGroups, u)
-		case kindMember, kindReplication, kindDigest:
+		case schema.KindMember, schema.KindReplication, schema.KindDigest:
 			lateRest = append(lateRest, u)
 		default:
 			continue
@@ -178,7 +178,7 @@ func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
 	var lines []line
 	for _, phase := range p.Phases {
 		for _, u := range phase {
-			k := kindOf(u.Entity)
+			k := schema.KindOf(u.Entity)
 			text := sch.FormatEntity(u.Entity)
 			was := p.Old[schema.Key(u.Entity)]
 			switch {
@@ -198,7 +198,7 @@ func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
 		if was := p.Old[schema.Key(e)]; was != nil {
 			out = indent + "- " + sch.FormatEntity(was) + "\n" + out
 		}
-		lines = append(lines, line{kindRegister, text, out})
+		lines = append(lines, line{schema.KindRegister, text, out})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
 		if a.kind != b.kind {
@@ -216,7 +216,7 @@ func (p *Plan) Print(w io.Writer, sch *schema.Schema, indent string) error {
 
 // line is one update in print.
 type line struct {
-	kind kind
+	kind schema.Kind
 	sort string
 	out  string
 }
@@ -245,12 +245,12 @@ func (p *Plan) Counts() (insert, modify, del int) {
 // compared: want must not have two entities with the same key.
 func First(want []*p4v1.Entity) []*p4v1.Update {
 	phase := func(e *p4v1.Entity) int {
-		switch kindOf(e) {
-		case kindReplication, kindDigest, kindMember:
+		switch schema.KindOf(e) {
+		case schema.KindReplication, schema.KindDigest, schema.KindMember:
 			return 0
-		case kindGroup:
+		case schema.KindGroup:
 			return 1
-		case kindTable:
+		case schema.KindTable:
 			return 2
 		}
 		return 3

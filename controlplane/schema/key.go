@@ -15,42 +15,34 @@ import (
 func Key(e *p4v1.Entity) string { return string(appendKey(nil, e)) }
 
 func appendKey(b []byte, e *p4v1.Entity) []byte {
+	if kind := KindOf(e); kind != KindUnknown {
+		b = append(b, byte(kind))
+	}
 	switch e := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:
-		b = append(b, 5)
 		return appendTableKey(b, e.TableEntry)
 	case *p4v1.Entity_DirectMeterEntry:
-		b = append(b, 6)
 		return appendTableKey(b, e.DirectMeterEntry.GetTableEntry())
 	case *p4v1.Entity_DirectCounterEntry:
-		b = append(b, 7)
 		return appendTableKey(b, e.DirectCounterEntry.GetTableEntry())
 	case *p4v1.Entity_ActionProfileMember:
-		b = append(b, 3)
 		return append32(b, e.ActionProfileMember.ActionProfileId, e.ActionProfileMember.MemberId)
 	case *p4v1.Entity_ActionProfileGroup:
-		b = append(b, 4)
 		return append32(b, e.ActionProfileGroup.ActionProfileId, e.ActionProfileGroup.GroupId)
 	case *p4v1.Entity_PacketReplicationEngineEntry:
-		b = append(b, 1)
 		if g := e.PacketReplicationEngineEntry.GetMulticastGroupEntry(); g != nil {
 			return append32(b, 1, g.MulticastGroupId)
 		}
 		return append32(b, 2, e.PacketReplicationEngineEntry.GetCloneSessionEntry().GetSessionId())
 	case *p4v1.Entity_DigestEntry:
-		b = append(b, 2)
 		return append32(b, e.DigestEntry.DigestId)
 	case *p4v1.Entity_RegisterEntry:
-		b = append(b, 10)
 		return append64(append32(b, e.RegisterEntry.RegisterId), e.RegisterEntry.GetIndex().GetIndex())
 	case *p4v1.Entity_MeterEntry:
-		b = append(b, 8)
 		return append64(append32(b, e.MeterEntry.MeterId), e.MeterEntry.GetIndex().GetIndex())
 	case *p4v1.Entity_CounterEntry:
-		b = append(b, 9)
 		return append64(append32(b, e.CounterEntry.CounterId), e.CounterEntry.GetIndex().GetIndex())
 	case *p4v1.Entity_ValueSetEntry:
-		b = append(b, 11)
 		return append32(b, e.ValueSetEntry.ValueSetId)
 	}
 	return b

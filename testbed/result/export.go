@@ -244,6 +244,7 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 		if k := slices.Index(lines[0], titleBase); k >= 0 && slices.ContainsFunc(lines, func(l []string) bool { return l[k] == "" }) {
 			b.WriteString("\nThe base runs of a setting are described once.\n")
 		}
+		o.shorten(lines, slices.Index(lines[0], "at"), "")
 		writeTable(&b, lines, "")
 		for i, r := range reasons {
 			if i == 0 {
@@ -253,6 +254,7 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 		}
 	}
 	for _, lines := range o.tables(false) {
+		o.shorten(lines, 0, lines[0][0]+" by ")
 		writeTable(&b, uniform(lines), "")
 	}
 	for _, r := range o.Remarks {
@@ -260,6 +262,27 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shorten writes the names of the axes once, in the title of the column of points, after
+// the text before.
+func (o *Outcome) shorten(lines [][]string, column int, before string) {
+	names, values := make([]string, len(o.Axes)), make(map[string]string)
+	for i, a := range o.Axes {
+		names[i] = a.Name
+	}
+	for i := range o.Cells {
+		p := o.Cells[i].Point
+		values[o.PointText(p)] = strings.Join(p, ", ")
+	}
+	for i, l := range lines {
+		if i == 0 || column < 0 {
+			continue
+		}
+		if short, ok := values[l[column]]; ok && short != "" {
+			l[column], lines[0][column] = short, before+strings.Join(names, ", ")
+		}
+	}
 }
 
 // ClaimTable returns the table of claims as Markdown.
@@ -350,7 +373,7 @@ func abridged(lines [][]string, bases []string) (short [][]string, reasons []str
 			}
 		}
 	}
-	const long = 30 // bytes
+	const long = 20 // bytes
 	for _, l := range lines[1:] {
 		for _, title := range []string{titleVerdict, titleCause} {
 			k := slices.Index(lines[0], title)

@@ -94,6 +94,32 @@ func TestDamagedOutcomesOfFolders(t *testing.T) {
 	}
 }
 
+// A store that has a run in the fabric and one of the same experiment on real switches has
+// two outcomes. In a folder of --keep two files with one outcome are an error.
+func TestStoresHaveOutcomesOfSeveralTargets(t *testing.T) {
+	o, runs := notes(map[string][2][]float64{"0.6": {{10, 11}, {12, 13}}})
+	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
+	dir, kept := t.TempDir(), keptText(t, o)
+	for _, file := range []string{"x-small/outcome.json", "x-small-netns-softswitch/outcome.json", o.File() + ".json", "copy.json"} {
+		file = filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(kept), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := FindOutcomes(dir); err == nil || !strings.Contains(err.Error(), "copy.json") || !strings.Contains(err.Error(), "both an outcome") {
+		t.Errorf("two files with one outcome: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "copy.json")); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := FindOutcomes(dir); err != nil || len(all) != 3 {
+		t.Errorf("%d outcomes, %v; want 3", len(all), err)
+	}
+}
+
 // archiveOf returns an archive with one file.
 func archiveOf(t *testing.T, name, text string) []byte {
 	t.Helper()

@@ -62,9 +62,17 @@ func ReadCapture(r io.Reader, idle vtime.Time) (*Capture, error) {
 		if n == 0 {
 			began = f.At
 		}
-		at := vtime.Time(f.At.Sub(began).Nanoseconds()) * vtime.Nanosecond
+		since := f.At.Sub(began)
+		if since > maxCapture {
+			return nil, fmt.Errorf("frame %d is %v after the first, more than %v: is its time right?", n+1, since, maxCapture)
+		}
+		at := vtime.Time(max(since, 0).Nanoseconds()) * vtime.Nanosecond // frames of several ports may be out of order
 		ip, udp, bth := headersOf(f.Data)
-		if bth == nil {
+		payload := 0
+		if bth != nil {
+			payload = ip.TotalLen() - ip.HeaderLen() - packet.UDPLen - packet.BTHLen - icrcLen
+		}
+		if payload <= 0 { // of a message without data, or a length of zero
 			c.Others++
 			continue
 		}
@@ -79,11 +87,14 @@ func ReadCapture(r io.Reader, idle vtime.Time) (*Capture, error) {
 		}
 		known[p] = latest{was.flow, at}
 		c.Packets++
-		c.Flows[was.flow].Bytes += int64(ip.TotalLen() - ip.HeaderLen() - packet.UDPLen - packet.BTHLen - icrcLen)
+		c.Flows[was.flow].Bytes += int64(payload)
 	}
 }
 
-const icrcLen = 4 // bytes of the checksum at the end of a RoCEv2 packet
+const (
+	icrcLen    = 4                    // bytes of the checksum at the end of a RoCEv2 packet
+	maxCapture = 100 * 24 * time.Hour // virtual time ends after 106 days
+)
 
 // headersOf returns the headers of a RoCEv2 packet with data, or nil.
 func headersOf(frame []byte) (packet.IPv4, packet.UDP, packet.BTH) {

@@ -3,11 +3,14 @@
 package workload
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -48,15 +51,36 @@ func TestFlowsOfACapture(t *testing.T) {
 	}
 }
 
+// Flows have data and begin within the capture, whatever lengths and times its frames have.
 func FuzzCapture(f *testing.F) {
 	text, err := os.ReadFile("../../docs/tutorials/sample.pcap")
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(text[:400])
+	const file, frame = 24, 16 // bytes of the headers
+	with := func(at int, value ...byte) {
+		copyOf := slices.Clone(text[:400])
+		copy(copyOf[at:], value)
+		f.Add(copyOf)
+	}
+	second := file + frame + int(binary.LittleEndian.Uint32(text[file+8:]))
+	with(0, text[0])
+	with(file+frame+packet.EthernetLen+2, 0, 0)  // total length
+	with(file+frame+packet.EthernetLen+2, 0, 41) // of less than its headers
+	with(second, 0, 0, 0, 0)                     // before the first
+	with(second, 255, 255, 255, 255)             // 136 years after 1970
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if c, err := ReadCapture(strings.NewReader(string(text)), 0); err == nil {
-			c.WriteCSV(&strings.Builder{}, nil)
+		c, err := ReadCapture(strings.NewReader(string(text)), 0)
+		if err != nil {
+			return
+		}
+		for i, flow := range c.Flows {
+			if flow.Bytes <= 0 || flow.Start < 0 {
+				t.Errorf("flow %d has %d bytes and begins at %v", i, flow.Bytes, flow.Start)
+			}
+		}
+		if err := c.WriteCSV(&strings.Builder{}, nil); err != nil {
+			t.Error(err)
 		}
 	})
 }
