@@ -53,6 +53,8 @@ func (k *kept) keeps(name string) bool {
 	switch {
 	case k.claimed(name):
 		return true
+	case name == MarkedPackets: // they say whether congestion controls did something
+		return len(k.Claims) == 0 || slices.ContainsFunc(k.Arms[min(1, len(k.Arms)):], func(a keptArm) bool { return a.CC != nil })
 	case !standard:
 		return len(k.Claims) == 0 || slices.Contains(acts, name) || slices.Contains(general, name)
 	case selector == "":

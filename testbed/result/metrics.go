@@ -133,6 +133,7 @@ var standard = func() (all []Metric) {
 		{Name: "deadlocked", Title: "deadlocks", Better: "less"},
 		{Name: "deadlock_us", Title: "start of the deadlock", Unit: "us", Better: "more"},
 		{Name: "cnps", Title: "CNPs"},
+		{Name: MarkedPackets, Title: "packets that arrived with ECN CE"},
 		{Name: "dropped", Title: "lossless packets dropped", Better: "less"},
 		{Name: "trimmed", Title: "packets that switches trimmed", Better: "less"},
 		{Name: "trims_dropped", Title: "trimmed packets that switches had no room for", Better: "less"},
@@ -351,7 +352,7 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 	}
 	m.v["degree_p99"], m.v["degree_max"] = float64(r.Degree.Quantile(0.99)), float64(r.Degree.Quantile(1))
 	m.v["timeouts"], m.v["cnps"], m.v["dropped"] = float64(r.Timeouts), float64(r.CNPs), float64(r.Dropped)
-	m.v["overflowed"] = float64(r.Overflowed)
+	m.v["overflowed"], m.v[MarkedPackets] = float64(r.Overflowed), float64(Marked(r))
 	if r.Trimmed > 0 {
 		m.v["trimmed"], m.v["trims_dropped"] = float64(r.Trimmed), float64(r.TrimDrops)
 	}

@@ -110,25 +110,58 @@ const stalledRatio = "stalled_ratio"
 // if it were not there.
 var acts = []string{"reroutes", "recirculations", "postcards"}
 
-// idle reports whether a claim compares two arms with the same decisions: those whose
-// program counts its acts did nothing in any run, and there is one at least.
-func (o *Outcome) idle(cells [][2]int) bool {
-	counts := false
+// unmarked are the congestion controls that leave a flow at its line rate if none of its
+// packets is marked. Others also act on delays, telemetry or messages of switches.
+var unmarked = []string{"", "none", "dcqcn", "dcqcn_paper", "dctcp", "pcn"}
+
+// idle reports whether a claim compares two arms with the same decisions, and why. Those
+// whose program counts its acts did nothing in any run. If the arms have different
+// congestion controls, no packet was marked, either. There must be a count of one of these.
+// A claim about one arm at two points is about what differs between these.
+func (o *Outcome) idle(cells [][2]int) (why string, idle bool) {
+	counts, marks := false, false
 	for _, pair := range cells {
-		for _, i := range pair {
-			if i < 0 {
-				return false
-			}
+		if pair[0] < 0 || pair[1] < 0 {
+			return "", false
+		}
+		with, than := o.arm(o.Cells[pair[0]].Arm), o.arm(o.Cells[pair[1]].Arm)
+		if with.Name == than.Name {
+			return "", false
+		}
+		for k, i := range pair {
 			for _, name := range acts {
 				values := o.Cells[i].Values[name]
 				counts = counts || len(values) > 0
-				if slices.ContainsFunc(values, func(v Num) bool { return v != 0 }) {
-					return false
+				if slices.ContainsFunc(values, some) {
+					return "", false
 				}
 			}
+			if with.CC == than.CC {
+				continue
+			}
+			values, cc := o.Cells[i].Values[MarkedPackets], [2]string{with.CC, than.CC}[k]
+			// hosts may also send CNPs for packets out of order; those of PCN always do
+			if !slices.Contains(unmarked, cc) || len(values) == 0 || slices.ContainsFunc(values, some) || cc != "pcn" && slices.ContainsFunc(o.Cells[i].Values["cnps"], some) {
+				return "", false
+			}
+			marks = true
 		}
 	}
-	return counts
+	if marks {
+		return "the congestion controls did nothing: no packet was marked", true
+	}
+	return "the program did nothing: no reroute, no recirculation, no postcard", counts
+}
+
+// some reports whether a run counted something, or may have.
+func some(v Num) bool { return v != 0 }
+
+// arm returns the arm of a name.
+func (o *Outcome) arm(name string) *Arm {
+	if i := slices.IndexFunc(o.Arms, func(a Arm) bool { return a.Name == name }); i >= 0 {
+		return &o.Arms[i]
+	}
+	return &Arm{Name: name}
 }
 
 // untested replaces the verdict on a claim whose premise is absent, or whose scheme did
@@ -144,8 +177,10 @@ func (o *Outcome) untested(j *Judged) {
 		if j.contrary {
 			j.Why = "the effect is the opposite, and " + j.Why
 		}
-	case key != "same" && o.idle(j.cells):
-		j.Verdict, j.Why, j.Precise = Idle, "the program did nothing: no reroute, no recirculation, no postcard", true
+	case key != "same":
+		if why, idle := o.idle(j.cells); idle {
+			j.Verdict, j.Why, j.Precise = Idle, why, true
+		}
 	}
 }
 

@@ -119,3 +119,62 @@ func TestAnswersToAPapersNumber(t *testing.T) {
 		t.Errorf("without a number: %s", got)
 	}
 }
+
+// A claim about two congestion controls that act on marks is idle where no packet was
+// marked, whatever notifications PCN's receivers send and a load balancer counts.
+func TestIdleWithoutMarks(t *testing.T) {
+	type arm struct {
+		cc                    string
+		marks, cnps, reroutes float64 // negative: not counted
+	}
+	for _, c := range []struct {
+		name       string
+		with, than arm
+		want       string
+	}{
+		{"no mark", arm{"pcn", 0, 700, -1}, arm{"dcqcn_paper", 0, 0, -1}, Idle},
+		{"no congestion control at all", arm{"pcn", 0, 700, -1}, arm{"none", 0, 0, -1}, Idle},
+		{"one is marked", arm{"pcn", 3, 700, -1}, arm{"dcqcn_paper", 0, 0, -1}, Holds},
+		{"the other is marked", arm{"pcn", 0, 700, -1}, arm{"dcqcn_paper", 3, 1, -1}, Holds},
+		{"told of packets out of order", arm{"pcn", 0, 700, -1}, arm{"dcqcn_paper", 0, 9, -1}, Holds},
+		{"one acts on delays", arm{"pcn", 0, 700, -1}, arm{"timely", 0, 0, -1}, Holds},
+		{"an outcome without marks", arm{"pcn", -1, 700, -1}, arm{"dcqcn_paper", -1, 0, -1}, Holds},
+		{"the same control, without a mark", arm{"pcn", 0, 700, -1}, arm{"pcn", 0, 700, -1}, Holds},
+		{"no reroute, but marks", arm{"pcn", 3, 700, 0}, arm{"dcqcn_paper", 3, 4, 0}, Holds},
+		{"no mark, but reroutes", arm{"pcn", 0, 700, 5}, arm{"dcqcn_paper", 0, 0, 5}, Holds},
+		{"no reroute of one congestion control", arm{"dcqcn_paper", 3, 4, 0}, arm{"dcqcn_paper", 3, 4, -1}, Idle},
+	} {
+		o := &Outcome{Arms: []Arm{{Name: "with", CC: c.with.cc}, {Name: "than", CC: c.than.cc}}}
+		var runs []RunNote
+		for i, a := range []arm{c.with, c.than} {
+			for seed, fct := range [][]float64{{60, 62, 58, 61}, {100, 103, 97, 99}}[i] {
+				m := map[string]float64{"avg_fct_us": fct}
+				for name, v := range map[string]float64{MarkedPackets: a.marks, "cnps": a.cnps, "reroutes": a.reroutes} {
+					if v >= 0 {
+						m[name] = v
+					}
+				}
+				runs = append(runs, RunNote{Arm: o.Arms[i].Name, Seed: uint64(seed), State: Done, Metrics: m})
+			}
+		}
+		o.Fill(runs, []Claim{{Less: "avg_fct_us", With: "with", Than: "than"}})
+		if j := o.Claims[0]; j.Verdict != c.want {
+			t.Errorf("%s: %s, %s", c.name, j.Verdict, j.Why)
+		}
+	}
+}
+
+// What a fault costs a program is not idle because the program does nothing about it.
+func TestOneArmAtTwoPointsIsNotIdle(t *testing.T) {
+	o := &Outcome{Arms: []Arm{{Name: "rlb"}}, Axes: []Axis{{Name: "failure", Values: []Value{{Text: "none"}, {Text: "drops"}}}}}
+	var runs []RunNote
+	for point, values := range map[string][]float64{"none": {60, 62, 58, 61}, "drops": {100, 103, 97, 99}} {
+		for seed, fct := range values {
+			runs = append(runs, RunNote{Arm: "rlb", Point: []string{point}, Seed: uint64(seed), State: Done, Metrics: map[string]float64{"avg_fct_us": fct, "reroutes": 0}})
+		}
+	}
+	o.Fill(runs, []Claim{{More: "avg_fct_us", With: "rlb", Than: "rlb", At: map[string]string{"failure": "drops"}, ThanAt: map[string]string{"failure": "none"}}})
+	if j := o.Claims[0]; j.Verdict != Holds {
+		t.Errorf("%s, %s", j.Verdict, j.Why)
+	}
+}

@@ -21,7 +21,7 @@ var comparatives = func() map[string][2]string {
 	for _, name := range []string{
 		"flows", "finished", "stuck_flows", "stalled_flows", "pause_frames", "storms", "roots", "victims", "out_of_order", "resent", "resent_nak", "resent_timeout",
 		"resent_selective", "timeouts", "cnps", "dropped", "trimmed", "trims_dropped", "overflowed", "hops", "packets_sent", "packets_received", "packets_lost",
-		"packets_answered", "packets_marked", "packets_out_of_order",
+		"packets_answered", "packets_marked", MarkedPackets, "packets_out_of_order",
 	} {
 		words[name] = [2]string{"fewer", "more"}
 	}

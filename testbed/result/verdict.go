@@ -483,7 +483,7 @@ func isCount(metric string) bool {
 }
 
 // counted are metrics that count events of a run.
-var counted = map[string]bool{"stalled_flows": true, "pause_frames": true, "out_of_order": true, "resent": true, "timeouts": true, "cnps": true}
+var counted = map[string]bool{"stalled_flows": true, "pause_frames": true, "out_of_order": true, "resent": true, "timeouts": true, "cnps": true, MarkedPackets: true}
 
 // Verdicts has the verdicts in the order in which they are counted.
 var Verdicts = []string{Holds, Refuted, Inconclusive, NotTested, Idle}
