@@ -12,12 +12,9 @@ import (
 )
 
 // WatchQueued sets or, with nil, removes Watcher.Queued and leaves the rest of the
-// watcher. Of the queues, only has those whose packets it is called with, a set by port;
-// nil: all. Watcher.Pause may call WatchQueued: Queued is then called with the packet for
-// which a PAUSE is sent.
-func (m *Manager) WatchQueued(f func(p *Packet), only []uint8) {
-	m.watch.Queued, m.watch.only = f, only
-}
+// watcher. Watcher.Pause may call it: Queued is then called with the packet for which a
+// PAUSE is sent.
+func (m *Manager) WatchQueued(f func(p *Packet)) { m.watch.Queued = f }
 
 // Ports returns the number of ports.
 func (m *Manager) Ports() int { return len(m.ports) }
@@ -35,17 +32,6 @@ func (p *Packet) Behind() *Packet {
 		cache.Fetch(unsafe.Pointer(n.Frame), unsafe.Pointer(n.next))
 	}
 	return n
-}
-
-// Left returns the number of packets that have left a queue, modulo 2^32.
-func (m *Manager) Left(port, q int) uint32 { return m.class(port, q).left }
-
-// Account returns the class of the ingress port In that the packet is charged to, or -1.
-func (p *Packet) Account() int {
-	if p.flags&isCharged == 0 {
-		return -1
-	}
-	return int(p.class)
 }
 
 // Size returns the bytes that the packet takes in the buffer.

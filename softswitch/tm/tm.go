@@ -218,6 +218,7 @@ type Manager struct {
 	// the size of reserve and headroom in the buffer.
 	shared, apart int64
 	free          *Packet
+	logs          []Log
 	works         []work
 	ready         []int // ports that may have something to send
 	running       bool
@@ -228,13 +229,14 @@ type Manager struct {
 
 // Watcher is notified of changes; nil functions are not called. Pause is called for each
 // PAUSE and RESUME that is sent, and when a pause by the peer begins and ends, before
-// queues send again; Queued with a packet that is in its queue now.
+// queues send again; Queued with a packet that is in its queue now; Full when a log has no
+// room: packets that have left the queue may be dropped from it.
 type Watcher struct {
 	Pause   func(port, class int, received, paused bool)
 	Queue   func(port, queue int, d Depth)
 	Ingress func(port, class int, bytes int64)
 	Queued  func(p *Packet)
-	only    []uint8 // see WatchQueued
+	Full    func(port, queue int)
 }
 
 // port is the state of a port. In a large network, ports are rarely in the
@@ -339,7 +341,7 @@ type queue struct {
 	head, tail *Packet
 	depth      Depth
 	maxPackets uint32
-	left       uint32 // packets that have left, modulo 2^32
+	log        uint32 // index in Manager.logs plus one; zero: it is not followed
 	maxBytes   int64
 	resumed    vtime.Time // when the last pause by the peer ended
 }
@@ -521,13 +523,16 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		qu.tail.next = p
 	}
 	qu.tail = p
+	if qu.log > 0 {
+		m.note(qu, p)
+	}
 	qu.depth.add(size, 1, m.cells)
 	qu.maxPackets = max(qu.maxPackets, uint32(qu.depth.Packets))
 	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
 	if m.watch.Queue != nil {
 		m.watch.Queue(out, q, qu.depth)
 	}
-	if m.watch.Queued != nil && (m.watch.only == nil || m.watch.only[out]&bit(q) != 0) {
+	if m.watch.Queued != nil {
 		m.watch.Queued(p)
 	}
 	o.wake()
@@ -709,7 +714,6 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 	qu := &c.queue
 	p := qu.head
 	qu.head = p.next
-	qu.left++
 	if qu.head == nil {
 		qu.tail = nil
 		o.filled &^= bit(q)

@@ -18,6 +18,7 @@ type Storm struct {
 	Pauses        []Pause
 	Waited        map[uint32]bool
 	Victims       map[uint32]bool
+	VictimPaused  vtime.Time
 }
 
 // Pause is a pause of a queue.
@@ -46,6 +47,7 @@ func (r *Recorder) Storms(now vtime.Time) (list []Storm) {
 			if e.until == now {
 				continue
 			}
+			out.VictimPaused += e.withVictim(atRoot)
 			for _, w := range e.waits {
 				out.Waited[w.flow] = true
 				if !atRoot(w.flow) {
@@ -67,25 +69,27 @@ func (r *Recorder) CheckContents() (packets int, err error) {
 		}
 		for class, list := range w.holds {
 			for port := range list {
-				c := list[port]
-				if c.items == nil {
+				l := w.m.Log(port, class)
+				if l == nil {
 					continue
 				}
-				c.from, c.counted = nil, 0 // the items are only read
-				c.trim(w.m.Left(port, class), nil)
 				p := w.m.First(port, class)
-				for k := range c.all() {
-					if p == nil || k.flow() != p.Frame.Flow() || k.came != p.Enqueued || k.size() != p.Size() {
-						return packets, fmt.Errorf("node %d port %d class %d: packet %d of %d is %v in the queue, and %+v here", id, port, class, packets, len(c.items)-c.head, p, *k)
+				from := make([]int64, w.m.Ports())
+				for k := range l.Items(w.m.Gone(port, class), l.Len()) {
+					if p == nil || k.Flow() != p.Frame.Flow() || k.Came != p.Enqueued || k.Size() != p.Size() {
+						return packets, fmt.Errorf("node %d port %d class %d: packet %d is %v in the queue, and %+v here", id, port, class, packets, p, *k)
+					}
+					if k.In() >= 0 {
+						from[k.In()] += k.Size()
 					}
 					p = p.Behind()
 					packets++
 				}
 				if p != nil {
-					return packets, fmt.Errorf("node %d port %d class %d: the queue has more than %d packets", id, port, class, len(c.items)-c.head)
+					return packets, fmt.Errorf("node %d port %d class %d: the queue has more packets than its log", id, port, class)
 				}
-				for in := range w.ports {
-					if got, want := c.bytes(in, w.m.Ports()), w.m.Waiting(in, port, class); got != want {
+				for in, got := range from {
+					if want := w.m.Waiting(in, port, class); got != want {
 						return packets, fmt.Errorf("node %d port %d class %d: %d bytes came by port %d, want %d", id, port, class, got, in, want)
 					}
 				}

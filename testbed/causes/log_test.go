@@ -63,12 +63,15 @@ func (p *logTap) Arrive(now vtime.Time, port int, f *packet.Frame) {
 	}
 }
 
-// held returns the flows with frames in a queue just before a time.
-func (l *frameLog) held(node, port int, t vtime.Time) map[uint32]bool {
-	flows := make(map[uint32]bool)
+// held returns the flows with frames in a queue just before a time, and when the first of
+// these came.
+func (l *frameLog) held(node, port int, t vtime.Time) map[uint32]vtime.Time {
+	flows := make(map[uint32]vtime.Time)
 	for _, s := range l.stays[[2]int{node, port}] {
 		if s.in < t && s.left >= t {
-			flows[s.flow] = true
+			if came, ok := flows[s.flow]; !ok || s.in < came {
+				flows[s.flow] = s.in
+			}
 		}
 	}
 	return flows
@@ -85,8 +88,8 @@ func (l *frameLog) visited(node, port int, t vtime.Time) map[uint32]bool {
 	return flows
 }
 
-// checkVictims compares the flows that waited in switches in each storm, and its victims,
-// with those of the log. It returns the number of flows compared.
+// checkVictims compares the flows that waited in switches in each storm, its victims, and
+// the paused time in which one of these waited, with the log. It returns the number of flows compared.
 func checkVictims(t *testing.T, n uint64, a *attached) (flows int) {
 	for _, s := range a.rec.Storms(a.end) {
 		if s.Loop || s.Unknown {
@@ -94,16 +97,23 @@ func checkVictims(t *testing.T, n uint64, a *attached) (flows int) {
 		}
 		visited := a.log.visited(s.Node, s.Port, s.Begun)
 		waited, victims := make(map[uint32]bool), make(map[uint32]bool)
+		var paused vtime.Time
 		for _, p := range s.Pauses {
 			if p.Until == a.end {
 				continue
 			}
-			for f := range a.log.held(p.Node, p.Port, p.Until) {
+			first := p.Until // victim in the pause
+			for f, came := range a.log.held(p.Node, p.Port, p.Until) {
 				waited[f] = true
 				if !visited[f] {
 					victims[f] = true
+					first = min(first, max(came, p.Since))
 				}
 			}
+			paused += p.Until - first
+		}
+		if paused != s.VictimPaused {
+			t.Errorf("network %d, storm of node %d port %d at %v: victims waited in %v of the paused time; the log says %v", n, s.Node, s.Port, s.Begun, s.VictimPaused, paused)
 		}
 		if !maps.Equal(waited, s.Waited) || !maps.Equal(victims, s.Victims) {
 			t.Errorf("network %d, storm of node %d port %d at %v: flows %v waited and %v are victims; the log says %v and %v", n, s.Node, s.Port, s.Begun,

@@ -49,6 +49,7 @@ func (r *Recorder) Report(now vtime.Time, flow func(int) fabric.Flow) *result.Ca
 	for i := range c.Storms {
 		s := &c.Storms[i]
 		c.PausedUS, c.WaitedUS, c.VictimUS = c.PausedUS+s.PausedUS, c.WaitedUS+s.WaitedUS, c.VictimUS+s.VictimUS
+		c.VictimPausedUS += s.VictimPausedUS
 	}
 	c.Victims = len(victims)
 	return c
@@ -99,10 +100,12 @@ func (r *Recorder) storm(s *storm, all []*storm, flow func(int) fabric.Flow, tim
 				b.victims += w.took
 			}
 		}
+		b.withVictim += e.withVictim(atRoot)
 	}
 	out.Links = r.links(s, tree)
 	for _, l := range out.Links {
 		out.PausedUS, out.Packets, out.WaitedUS, out.VictimUS = out.PausedUS+l.PausedUS, out.Packets+l.Packets, out.WaitedUS+l.WaitedUS, out.VictimUS+l.VictimUS
+		out.VictimPausedUS += l.VictimPausedUS
 	}
 	name := func(n int) string { return r.topo.Nodes[n].Name }
 	out.Waiting = len(waited)
@@ -128,6 +131,16 @@ func (r *Recorder) storm(s *storm, all []*storm, flow func(int) fabric.Flow, tim
 	return out
 }
 
+// withVictim returns for how much of a pause a victim waited.
+func (e *event) withVictim(atRoot func(flow uint32) bool) (longest vtime.Time) {
+	for _, w := range e.waits {
+		if !atRoot(w.flow) {
+			longest = max(longest, w.took)
+		}
+	}
+	return longest
+}
+
 // branch is a link in the tree of a storm.
 type branch struct {
 	link            link
@@ -136,6 +149,7 @@ type branch struct {
 	paused          vtime.Time
 	packets         int64
 	waited, victims vtime.Time
+	withVictim      vtime.Time // part of paused in which a victim waited
 	spans           [][2]vtime.Time
 }
 
@@ -202,7 +216,7 @@ func (r *Recorder) links(s *storm, tree map[link]*branch) []result.PausedLink {
 			out = append(out, result.PausedLink{
 				From: r.topo.Nodes[b.link.node].Name, Port: b.link.port + 1, To: r.topo.Nodes[peer].Name, Parent: index, Depth: depth,
 				Pauses: b.pauses, PausedUS: b.paused.Microseconds(), Packets: b.packets, WaitedUS: b.waited.Microseconds(), VictimUS: b.victims.Microseconds(),
-				SpansNS: spans(b.spans),
+				VictimPausedUS: b.withVictim.Microseconds(), SpansNS: spans(b.spans),
 			})
 			add(b.link, len(out)-1, depth+1)
 		}

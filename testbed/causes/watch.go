@@ -24,16 +24,11 @@ type watch struct {
 	cut    cut
 
 	queues  []queue               // by port and class
-	holds   [tm.Queues][]contents // of queues by class and port; nil: of none in the class
+	holds   [tm.Queues][]contents // by class and port; nil: no queue of the class is followed
 	pauses  []pause
 	waits   []wait
 	looks   []look
 	pending []place
-	// follow has the queues whose packets are followed, a set by port: roots, and those
-	// whose contents somebody asked for.
-	follow    []uint8
-	following bool // there are some
-
 	// Scratch of one look.
 	order []length
 	seen  seen
@@ -115,8 +110,7 @@ func newWatch(t *topo.Topology, id int, sw *softswitch.Switch, limits Limits) *w
 	n := &t.Nodes[id]
 	w := &watch{
 		m: m, ports: len(n.Ports), limits: limits, queues: make([]queue, m.Ports()*tm.Queues),
-		follow: make([]uint8, m.Ports()),
-		kin:    make([][]int, len(n.Ports)), toHost: make([]bool, len(n.Ports)), rates: make([]vtime.Rate, len(n.Ports)),
+		kin: make([][]int, len(n.Ports)), toHost: make([]bool, len(n.Ports)), rates: make([]vtime.Rate, len(n.Ports)),
 	}
 	for i, p := range n.Ports {
 		w.rates[i], w.toHost[i] = t.Links[p.Link].Rate, t.Nodes[p.Peer].Kind == topo.Host
@@ -128,7 +122,7 @@ func newWatch(t *topo.Topology, id int, sw *softswitch.Switch, limits Limits) *w
 			}
 		}
 	}
-	m.Watch(tm.Watcher{Pause: w.pause})
+	m.Watch(tm.Watcher{Pause: w.pause, Full: w.full})
 	return w
 }
 
@@ -155,55 +149,17 @@ func (w *watch) pause(port, class int, received, paused bool) {
 		}
 		// The packet that fills the account is not in its queue yet.
 		w.pending = append(w.pending, place{port, class})
-		w.watchQueued()
+		w.m.WatchQueued(w.queued)
 	}
 }
 
-// queued is tm.Watcher.Queued, when there is something to do.
+// queued is tm.Watcher.Queued while looks are pending. It takes them.
 func (w *watch) queued(p *tm.Packet) {
-	if class := w.holds[p.Queue&(tm.Queues-1)]; class != nil {
-		if c := &class[p.Out]; !c.full() {
-			c.add(p)
-		} else if c.items != nil {
-			w.full(c, p)
-		}
-	}
-	if len(w.pending) > 0 {
-		w.lookNow(p.Enqueued)
-	}
-}
-
-// full adds a packet to contents without room.
-//
-//go:noinline
-func (w *watch) full(c *contents, p *tm.Packet) {
-	w.trim(c, int(p.Out), int(p.Queue))
-	c.room()
-	c.add(p)
-}
-
-// lookNow takes the looks that are pending.
-//
-//go:noinline
-func (w *watch) lookNow(now vtime.Time) {
 	for _, k := range w.pending {
-		w.look(k.port, k.class, now)
+		w.look(k.port, k.class, p.Enqueued)
 	}
 	w.pending = w.pending[:0]
-	w.watchQueued()
-}
-
-// watchQueued has queued called with the packets that are followed or, if a look is
-// pending, with any.
-func (w *watch) watchQueued() {
-	switch {
-	case len(w.pending) > 0:
-		w.m.WatchQueued(w.queued, nil)
-	case w.following:
-		w.m.WatchQueued(w.queued, w.follow)
-	default:
-		w.m.WatchQueued(nil, nil)
-	}
+	w.m.WatchQueued(nil)
 }
 
 // begins is called when the peer pauses a class.
@@ -243,8 +199,9 @@ func (w *watch) hold(p *pause, waits []wait, now vtime.Time, limit int) []wait {
 	var last uint32
 	d := w.m.Depth(int(p.port), int(p.class))
 	p.packets, p.bytes = int64(d.Packets), d.Bytes
-	for k := range w.held(int(p.port), int(p.class)).all() {
-		flow := k.flow()
+	l := w.held(int(p.port), int(p.class))
+	for k := range l.Items(0, l.Len()) {
+		flow := k.Flow()
 		if flow == 0 || flow == last {
 			continue
 		}
@@ -256,7 +213,7 @@ func (w *watch) hold(p *pause, waits []wait, now vtime.Time, limit int) []wait {
 			w.cut.waits++
 			continue
 		}
-		waits = append(waits, wait{flow, now - max(p.since, k.came)})
+		waits = append(waits, wait{flow, now - max(p.since, k.Came)})
 	}
 	p.last = int32(len(waits))
 	return waits
@@ -303,35 +260,13 @@ func (w *watch) outOf(l *look) int {
 		if k.bytes <= most || left <= most {
 			break // neither it nor those after it have more
 		}
-		n := w.held(int(k.port), class).bytes(int(l.in), w.m.Ports())
+		n := w.bytes(int(l.in), int(k.port), class)
 		left -= n
 		if n > most {
 			out, most = int(k.port), n
 		}
 	}
 	return out
-}
-
-// held returns the present contents of a queue.
-func (w *watch) held(port, class int) *contents {
-	if w.holds[class] == nil {
-		w.holds[class] = make([]contents, w.m.Ports())
-	}
-	c := &w.holds[class][port]
-	if c.items == nil {
-		c.begin(w.m, port, class)
-		w.follow[port] |= 1 << class
-		w.following = true
-		w.watchQueued()
-	} else {
-		w.trim(c, port, class)
-	}
-	return c
-}
-
-// trim removes the packets that have left from the contents of a queue.
-func (w *watch) trim(c *contents, port, class int) {
-	c.trim(w.m.Left(port, class), w.queue(port, class).visits)
 }
 
 // why decides whether the queue at port o is the root of a PAUSE, or is paused itself: the
@@ -372,8 +307,9 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 		marked = &q.marked[1]
 	}
 	if *marked == 0 || now-*marked >= Gap {
-		for k := range w.held(port, class).all() {
-			q.visits.visit(k.flow(), now)
+		l := w.held(port, class)
+		for k := range l.Items(0, l.Len()) {
+			q.visits.visit(k.Flow(), now)
 		}
 	}
 	*marked = now + 1
@@ -389,18 +325,16 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 // number of flows.
 func (w *watch) shares(port, class int) (list []share, all int) {
 	w.seen.clear()
-	c := w.held(port, class)
-	head := c.items[c.head:]
-	for i := range head[:min(len(head), samplePackets)] {
-		k := &head[i]
-		at, ok := w.seen.add(k.flow())
+	l := w.held(port, class)
+	for k := range l.Items(0, min(l.Len(), samplePackets)) {
+		at, ok := w.seen.add(k.Flow())
 		if ok {
-			list = append(list, share{flow: k.flow()})
-			if k.flow() != 0 {
+			list = append(list, share{flow: k.Flow()})
+			if k.Flow() != 0 {
 				all++
 			}
 		}
-		list[at].bytes += k.size()
+		list[at].bytes += k.Size()
 	}
 	slices.SortFunc(list, compareShares)
 	return slices.Clone(list[:min(len(list), sampleFlows)]), all
@@ -522,8 +456,9 @@ func (v *visits) first(flow uint32, at vtime.Time) {
 func (w *watch) settle() {
 	for i := range w.queues {
 		if q := &w.queues[i]; q.visits != nil {
-			for k := range w.held(i/tm.Queues, i%tm.Queues).all() {
-				q.visits.visit(k.flow(), k.came)
+			l := w.held(i/tm.Queues, i%tm.Queues)
+			for k := range l.Items(0, l.Len()) {
+				q.visits.visit(k.Flow(), k.Came)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func TestOutcomesHaveVictimsBesidePauses(t *testing.T) {
 		for _, m := range o.Shown(false) {
 			names = append(names, m.Name)
 		}
-		for _, name := range []string{"pause_frames", "storms", "waited_us", "victim_time_us", "victims"} {
+		for _, name := range []string{"pause_frames", "storms", "waited_us", "victim_time_us", "victim_paused_us", "victims"} {
 			if !slices.Contains(names, name) {
 				t.Errorf("%s is not among %v", name, names)
 			}

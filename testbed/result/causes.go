@@ -17,6 +17,8 @@ type Causes struct {
 	PausedUS float64 `json:"paused_us"`
 	WaitedUS float64 `json:"waited_us"`
 	VictimUS float64 `json:"victim_us"`
+	// VictimPausedUS is the part of PausedUS in which a victim waited.
+	VictimPausedUS float64 `json:"victim_paused_us"`
 	// Victims counts the flows that were victims of a storm.
 	Victims int `json:"victims"`
 	// Cut says what is missing because the memory is bounded.
@@ -67,6 +69,8 @@ type PauseStorm struct {
 	Packets  int64        `json:"packets"`   // that waited in switches at the end of a pause
 	WaitedUS float64      `json:"waited_us"` // summed over flows
 	VictimUS float64      `json:"victim_us"`
+	// VictimPausedUS is the part of PausedUS in which a victim waited.
+	VictimPausedUS float64 `json:"victim_paused_us"`
 	// RootFlows are the flows in the root with their shares, RootFlowCount is their number.
 	RootFlows     []RootFlow `json:"root_flows"`
 	RootFlowCount int        `json:"root_flow_count"`
@@ -115,11 +119,12 @@ type PausedLink struct {
 	Parent int    `json:"parent"` // index of the link that is paused because of its root; -1: the root itself
 	Depth  int    `json:"depth"`  // from the root, from 1
 	Pauses int    `json:"pauses"`
-	// PausedUS is their time; Packets, WaitedUS and VictimUS are as those of the storm.
-	PausedUS float64 `json:"paused_us"`
-	Packets  int64   `json:"packets"`
-	WaitedUS float64 `json:"waited_us"`
-	VictimUS float64 `json:"victim_us"`
+	// PausedUS is their time; the others are as those of the storm.
+	PausedUS       float64 `json:"paused_us"`
+	Packets        int64   `json:"packets"`
+	WaitedUS       float64 `json:"waited_us"`
+	VictimUS       float64 `json:"victim_us"`
+	VictimPausedUS float64 `json:"victim_paused_us"`
 	// SpansNS are the begins and ends of the pauses; neighbours are joined if there are many.
 	SpansNS [][2]int64 `json:"spans_ns"`
 }

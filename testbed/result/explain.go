@@ -3,9 +3,11 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pauseless/pauseless/testbed/result/parquet"
@@ -34,6 +36,7 @@ func PrintCauses(w io.Writer, runs []*Run) {
 
 func (c *Causes) print(w io.Writer) {
 	fmt.Fprintln(w, c.Sentence())
+	c.printByCause(w)
 	for i := range c.Storms[:min(len(c.Storms), stormsShown)] {
 		fmt.Fprintln(w)
 		c.Storms[i].print(w, i+1)
@@ -44,6 +47,44 @@ func (c *Causes) print(w io.Writer) {
 	if c.Cut != "" {
 		fmt.Fprintln(w, c.Cut)
 	}
+}
+
+// printByCause prints what storms of each cause cost, the worst first, if there are several.
+func (c *Causes) printByCause(w io.Writer) {
+	sums := make(map[string]*PauseStorm)
+	storms := make(map[string]int)
+	lost := make(map[*LostToCause]bool)
+	fct := make(map[string]float64)
+	var order []string
+	for i := range c.Storms {
+		s := &c.Storms[i]
+		sum := sums[s.Root.Cause]
+		if sum == nil {
+			sum = &PauseStorm{}
+			sums[s.Root.Cause] = sum
+			order = append(order, s.Root.Cause)
+		}
+		storms[s.Root.Cause]++
+		sum.PausedUS, sum.Packets, sum.WaitedUS, sum.VictimUS = sum.PausedUS+s.PausedUS, sum.Packets+s.Packets, sum.WaitedUS+s.WaitedUS, sum.VictimUS+s.VictimUS
+		if s.Lost != nil && !lost[s.Lost] { // several storms have the same
+			lost[s.Lost] = true
+			fct[s.Root.Cause] += s.Lost.FCTUS
+		}
+	}
+	if len(order) < 2 {
+		return
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(sums[b].WaitedUS, sums[a].WaitedUS) })
+	lines := [][]string{{"   cause", "storms", "paused us", "packets", "waited us", "victims us", "FCT lost us"}}
+	for _, k := range order {
+		text := "-"
+		if l, ok := fct[k]; ok {
+			text = fmt.Sprintf("%.1f", l)
+		}
+		s := sums[k]
+		lines = append(lines, []string{"   " + k, fmt.Sprint(storms[k]), fmt.Sprintf("%.1f", s.PausedUS), fmt.Sprint(s.Packets), fmt.Sprintf("%.1f", s.WaitedUS), fmt.Sprintf("%.1f", s.VictimUS), text})
+	}
+	align(w, lines)
 }
 
 // Sentence sums all storms up.
@@ -58,7 +99,8 @@ func (c *Causes) Sentence() string {
 	if c.WaitedUS == 0 {
 		return text + " No flow waited."
 	}
-	return text + fmt.Sprintf(" Flows waited for %.1f us, of which %.1f us (%.0f %%) are of victims: %s.", c.WaitedUS, c.VictimUS, 100*c.VictimUS/c.WaitedUS, plural(c.Victims, "flow"))
+	return text + fmt.Sprintf(" Flows waited for %.1f us, of which %.1f us (%.0f %%) are of victims: %s. In %.0f %% of the paused time a victim waited.",
+		c.WaitedUS, c.VictimUS, 100*c.VictimUS/c.WaitedUS, plural(c.Victims, "flow"), 100*c.VictimPausedUS/c.PausedUS)
 }
 
 func plural(n int, what string) string {
@@ -162,13 +204,13 @@ func StormSheet(runs []*Run) *Sheet {
 		{Name: "cause", Type: parquet.Text}, {Name: "why", Type: parquet.Text},
 		{Name: "from", Type: parquet.Int, Unit: "ns"}, {Name: "until", Type: parquet.Int, Unit: "ns"}, {Name: "links", Type: parquet.Int},
 		{Name: "paused", Type: parquet.Double, Unit: "us"}, {Name: "packets", Type: parquet.Int}, {Name: "waited", Type: parquet.Double, Unit: "us"},
-		{Name: "victim_time", Type: parquet.Double, Unit: "us"}, {Name: "root_flows", Type: parquet.Int}, {Name: "waiting_flows", Type: parquet.Int}, {Name: "victims", Type: parquet.Int}}
+		{Name: "victim_time", Type: parquet.Double, Unit: "us"}, {Name: "victim_paused", Type: parquet.Double, Unit: "us"}, {Name: "root_flows", Type: parquet.Int}, {Name: "waiting_flows", Type: parquet.Int}, {Name: "victims", Type: parquet.Int}}
 	return &Sheet{columns, func(yield func([]any, error) bool) {
 		for _, r := range runs {
 			for i := range r.storms() {
 				s := &r.Causes.Storms[i]
 				if !yield([]any{r.Label(), int64(r.Seed), int64(i + 1), s.Root.Node, int64(s.Root.Port), s.Root.Peer, int64(s.Root.Class), s.Root.Cause, s.Root.Why,
-					s.FromNS, s.UntilNS, int64(len(s.Links)), s.PausedUS, s.Packets, s.WaitedUS, s.VictimUS, int64(s.RootFlowCount), int64(s.Waiting), int64(s.VictimCount)}, nil) {
+					s.FromNS, s.UntilNS, int64(len(s.Links)), s.PausedUS, s.Packets, s.WaitedUS, s.VictimUS, s.VictimPausedUS, int64(s.RootFlowCount), int64(s.Waiting), int64(s.VictimCount)}, nil) {
 					return
 				}
 			}
@@ -181,13 +223,13 @@ func PauseSheet(runs []*Run) *Sheet {
 	columns := []parquet.Column{{Name: "run", Type: parquet.Text}, {Name: "seed", Type: parquet.Int}, {Name: "storm", Type: parquet.Int}, {Name: "link", Type: parquet.Int},
 		{Name: "waits_for", Type: parquet.Int}, {Name: "depth", Type: parquet.Int}, {Name: "from", Type: parquet.Text}, {Name: "port", Type: parquet.Int}, {Name: "to", Type: parquet.Text},
 		{Name: "pauses", Type: parquet.Int}, {Name: "paused", Type: parquet.Double, Unit: "us"}, {Name: "packets", Type: parquet.Int},
-		{Name: "waited", Type: parquet.Double, Unit: "us"}, {Name: "victim_time", Type: parquet.Double, Unit: "us"}}
+		{Name: "waited", Type: parquet.Double, Unit: "us"}, {Name: "victim_time", Type: parquet.Double, Unit: "us"}, {Name: "victim_paused", Type: parquet.Double, Unit: "us"}}
 	return &Sheet{columns, func(yield func([]any, error) bool) {
 		for _, r := range runs {
 			for i := range r.storms() {
 				for k, l := range r.Causes.Storms[i].Links {
 					if !yield([]any{r.Label(), int64(r.Seed), int64(i + 1), int64(k + 1), int64(l.Parent + 1), int64(l.Depth), l.From, int64(l.Port), l.To,
-						int64(l.Pauses), l.PausedUS, l.Packets, l.WaitedUS, l.VictimUS}, nil) {
+						int64(l.Pauses), l.PausedUS, l.Packets, l.WaitedUS, l.VictimUS, l.VictimPausedUS}, nil) {
 						return
 					}
 				}

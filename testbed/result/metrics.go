@@ -115,6 +115,7 @@ var standard = func() (all []Metric) {
 		{Name: "roots", Title: "roots of storms of pauses", Better: "less"},
 		{Name: "waited_us", Title: "time that flows waited for storms", Unit: "us", Better: "less", parts: true},
 		{Name: "victim_time_us", Title: "time that victims of storms waited", Unit: "us", Better: "less", parts: true},
+		{Name: "victim_paused_us", Title: "paused time in which a victim waited", Unit: "us", Better: "less"},
 		{Name: "victims", Title: "victims of storms", Better: "less", parts: true},
 		{Name: "out_of_order", Title: "out-of-order packets", Unit: "packets", Better: "less", parts: true},
 		{Name: "ooo_ratio", Title: "share of out-of-order packets", Better: "less", parts: true},
@@ -375,7 +376,7 @@ func Measure(o *Observed) (map[string]float64, *Steady, []LinkPauses) {
 // NeedsCauses reports whether a metric is only measured in runs that are explained.
 func NeedsCauses(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
-	return slices.Contains([]string{"storms", "roots", "waited_us", "victim_time_us", "victims"}, base)
+	return slices.Contains([]string{"storms", "roots", "waited_us", "victim_time_us", "victim_paused_us", "victims"}, base)
 }
 
 // storms sets the metrics of storms of pauses: those of all flows, and those of measured
@@ -386,7 +387,7 @@ func (m *meter) storms() {
 	for i := range c.Storms {
 		roots[c.Storms[i].Root.Place()] = true
 	}
-	m.v["storms"], m.v["roots"] = float64(len(c.Storms)), float64(len(roots))
+	m.v["storms"], m.v["roots"], m.v["victim_paused_us"] = float64(len(c.Storms)), float64(len(roots)), c.VictimPausedUS
 	sums := func(selector string, has func(f *fabric.FlowResult) bool) {
 		var waited, victim float64
 		victims := 0

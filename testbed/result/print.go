@@ -11,7 +11,7 @@ import (
 )
 
 // headline are the metrics that a table shows beside those of the claims.
-var headline = []string{"finished", "avg_fct_us", "p99_fct_us", "avg_slowdown", "stalled_flows", "pause_frames", "paused_us", "storms", "waited_us", "victim_time_us", "victims", "out_of_order", "resent", "packets_received", "packets_lost", "packets_marked", "avg_packet_us", "p99_packet_us"}
+var headline = []string{"finished", "avg_fct_us", "p99_fct_us", "avg_slowdown", "stalled_flows", "pause_frames", "paused_us", "storms", "waited_us", "victim_time_us", "victim_paused_us", "victims", "out_of_order", "resent", "packets_received", "packets_lost", "packets_marked", "avg_packet_us", "p99_packet_us"}
 
 // Shown returns the metrics that a table shows: those of headline and of the
 // claims, or all. Metrics that are zero in all cells are left out.
