@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 )
 
 // In a run, packets take memory and there is little garbage, but a collection reads all that
@@ -17,22 +18,83 @@ const (
 	mostSpare = 1 << 30
 )
 
-// startPercent is the percentage by which the heap may grow between collections until a
-// network is open: reading files and compiling programs leave little in use.
-const startPercent = 400
+// leastHeap is the size in bytes up to which the heap grows without a collection: small
+// networks have ended by then.
+const leastHeap = 48 << 20
+
+// A growth says when this process collects its garbage next.
+type growth struct {
+	percent uint64 // of what is in use after a collection, by which the heap may grow
+	spare   uint64 // bytes besides
+}
+
+// starting applies until a network is open: reading files and compiling programs leave little
+// in use.
+var starting = growth{percent: 400}
+
+// running applies in a network of so many hosts.
+func running(hosts int) growth {
+	return growth{percent: 100, spare: min(mostSpare, hostSpare*uint64(hosts))}
+}
+
+// heapMinimum is the size in bytes of the heap at which Go collects for the first time if the
+// percentage is 100.
+const heapMinimum = 4 << 20
+
+// of returns the percentage for Go if so many bytes were in use after the last collection, 0
+// without one.
+func (g growth) of(live uint64) int {
+	goal := max(leastHeap, live+live*g.percent/100+g.spare)
+	if live == 0 {
+		return int(100 * goal / heapMinimum)
+	}
+	return int(100 * (goal - live) / live)
+}
+
+// current is the growth in use, at first Go's.
+var current = struct {
+	sync.Mutex
+	growth
+	follows bool // it is applied again after each collection
+}{growth: growth{percent: 100}}
+
+// use applies g from now on.
+func (g growth) use() {
+	current.Lock()
+	defer current.Unlock()
+	current.growth = g
+	if !current.follows {
+		current.follows = true
+		follow()
+	}
+	apply()
+}
+
+// apply sets the percentage, with current locked. The variable GOGC takes precedence.
+func apply() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	var gc debug.GCStats
+	var live uint64
+	if debug.ReadGCStats(&gc); gc.NumGC > 0 {
+		live = read("/gc/heap/live:bytes")
+	}
+	debug.SetGCPercent(current.of(live))
+}
+
+// follow applies the growth after each collection, which finds the object without a user.
+func follow() {
+	runtime.SetFinalizer(new([16]byte), func(*[16]byte) {
+		current.Lock()
+		defer current.Unlock()
+		apply()
+		follow()
+	})
+}
 
 // Begin is called when a command starts that opens a network.
-func Begin() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(startPercent)
-	}
-}
-
-// gcPercent returns the percentage by which the heap may grow between collections in a
-// network of so many hosts, if so many bytes were in use after the last one.
-func gcPercent(live uint64, hosts int) int {
-	return 100 + int(100*min(mostSpare, hostSpare*uint64(hosts))/max(live, 1<<20))
-}
+func Begin() { starting.use() }
 
 // manyHosts is the number of hosts from which on a network's start leaves so much garbage
 // that it is worth a collection.
@@ -51,7 +113,7 @@ const (
 func (l *Lab) Ready() {
 	if hosts := len(l.cfg.Topology.Hosts()); hosts >= manyHosts && os.Getenv("GOGC") == "" {
 		runtime.GC()
-		collectLess(hosts)
+		running(hosts).use()
 	}
 }
 
@@ -82,16 +144,4 @@ func read(name string) uint64 {
 	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
-}
-
-// collectLess sets when this process collects its garbage next. The variable GOGC takes
-// precedence.
-func collectLess(hosts int) {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	if read("/gc/cycles/total:gc-cycles") == 0 {
-		runtime.GC() // or it is unknown what is in use
-	}
-	debug.SetGCPercent(gcPercent(read("/gc/heap/live:bytes"), hosts))
 }

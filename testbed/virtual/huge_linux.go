@@ -37,14 +37,16 @@ func enlarge(size int) {
 		return
 	}
 	enlarged.size = size
-	percent := debug.SetGCPercent(-1)
+	current.Lock() // no finalizer sets the percentage meanwhile
+	defer current.Unlock()
+	debug.SetGCPercent(-1)
 	var room strings.Builder
 	room.Grow(size) // unlike make it writes nothing
 	room.WriteByte(0)
 	advise(unsafe.StringData(room.String()), size)
 	room.Reset()
 	runtime.GC() // the heap has the bytes
-	debug.SetGCPercent(percent)
+	apply()
 }
 
 // advise asks for huge pages in a range of addresses.

@@ -133,7 +133,7 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 		return nil, err
 	}
 	err = l.load(ctx)
-	collectLess(len(net.Hosts()))
+	running(len(net.Hosts())).use()
 	return l, err
 }
 
