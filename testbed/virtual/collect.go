@@ -94,7 +94,10 @@ func follow() {
 }
 
 // Begin is called when a command starts that opens a network.
-func Begin() { starting.use() }
+func Begin() {
+	enlarge(32 << 20)
+	starting.use()
+}
 
 // manyHosts is the number of hosts from which on a network's start leaves so much garbage
 // that it is worth a collection.
