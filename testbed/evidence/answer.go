@@ -27,6 +27,14 @@ var pairs = []struct{ with, than, title, colour string }{
 	{"plb", "ecmp", "PLB, than ECMP", "#d62728"},
 }
 
+// papersNumbers are the main numbers of papers that the picture of docs/answer.md shows:
+// the claim, and its metric in few words.
+var papersNumbers = []struct{ experiment, metric, with, than, title, colour string }{
+	{"rlb-fig12", "p99_fct_us", "rlb-drill", "drill", "RLB: p99 FCT", pairs[0].colour},
+	{"clb-fig9", "avg_cct_us", "clb", "conga", "CLB: coflows", pairs[4].colour},
+	{"plb-fig7-webserver", "avg_fct_us", "plb", "conga", "PLB: FCT", pairs[5].colour},
+}
+
 // answer writes the table and the picture of docs/answer.md: the change of average
 // slowdown by the share of paths that are paused downstream, from rlb-paused.
 func (d *documents) answer() {
@@ -37,11 +45,11 @@ func (d *documents) answer() {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- answer -->\n%s, %d runs per point:\n\n", where(o), len(o.Cells[0].Seeds))
-	b.WriteString("| paused paths | NIC | PAUSE at spines, stalled flows |")
+	b.WriteString("| paused paths | NIC | PAUSE at spines, stalled flows | DRILL, than with go-back-n |")
 	for _, p := range pairs {
 		fmt.Fprintf(&b, " %s |", p.title)
 	}
-	b.WriteString("\n|---|---|---:|" + strings.Repeat("---:|", len(pairs)) + "\n")
+	b.WriteString("\n|---|---|---:|---:|" + strings.Repeat("---:|", len(pairs)) + "\n")
 	for _, k := range o.Axes[0].Values {
 		for _, nic := range []string{"go-back-n", "out-of-order"} {
 			point := []string{k.Text, nic}
@@ -50,8 +58,11 @@ func (d *documents) answer() {
 				d.problem("rlb-paused has no cell of drill at %v", point)
 				return
 			}
-			base := o.Cells[at].Mean
-			fmt.Fprintf(&b, "| %s | %s | %.0f, %.0f |", k.Text, nic, float64(base["pause_frames.spine"]), float64(base["stalled_flows"]))
+			base, alone := o.Cells[at].Mean, "–"
+			if change := nicAlone(o, k.Text); nic != "go-back-n" && !math.IsNaN(change) {
+				alone = share(result.Num(change))
+			}
+			fmt.Fprintf(&b, "| %s | %s | %.0f, %.0f | %s |", k.Text, nic, float64(base["pause_frames.spine"]), float64(base["stalled_flows"]), alone)
 			for _, p := range pairs {
 				c := d.pair(o, p.with, p.than, point)
 				if c == nil {
@@ -68,6 +79,20 @@ func (d *documents) answer() {
 	text = effectMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.effect(page, old) })
 	d.files[page] = valueMark.ReplaceAllFunc(text, func(old []byte) []byte { return d.value(page, old) })
 	d.files["docs/pictures/paused.svg"] = d.pausedPicture(o)
+}
+
+// nicAlone returns the change of DRILL's average slowdown by NICs that accept packets out of
+// order, without any scheme; NaN if it is not known.
+func nicAlone(o *result.Outcome, paused string) float64 {
+	mean := [2]float64{math.NaN(), math.NaN()}
+	for i, nic := range []string{"go-back-n", "out-of-order"} {
+		for _, c := range o.Cells {
+			if c.Arm == "drill" && slices.Equal(c.Point, []string{paused, nic}) {
+				mean[i] = float64(c.Mean["avg_slowdown"])
+			}
+		}
+	}
+	return mean[1]/mean[0] - 1
 }
 
 // enough is the number of runs from which an outcome at the paper's scale is shown instead
@@ -193,11 +218,12 @@ func (d *documents) pair(o *result.Outcome, with, than string, point []string) *
 // and shows changes from least to most, in percent.
 const (
 	plotLeft, plotRight, plotTop, plotBottom = 70, 560, 24, 330
-	plotLeast, plotMost                      = -60.0, 20.0
+	plotLeast, plotMost                      = -80.0, 20.0
 )
 
 // pausedPicture draws the change of average slowdown over the paused paths: a line for
-// each pair, solid with NICs that accept packets out of order, dashed with go-back-N.
+// each pair, solid with NICs that accept packets out of order, dashed with go-back-N; what
+// these NICs alone bring to DRILL; and at the right the main numbers of papers.
 func (d *documents) pausedPicture(o *result.Outcome) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 390" font-family="sans-serif" font-size="12">
@@ -245,6 +271,35 @@ func (d *documents) pausedPicture(o *result.Outcome) []byte {
 	for i, s := range []struct{ dash, text string }{{"", "out-of-order NIC"}, {" stroke-dasharray=\"5 4\"", "go-back-N NIC"}} {
 		top := plotTop + 160 + 22*i
 		fmt.Fprintf(&b, "<line x1=\"580\" y1=\"%d\" x2=\"604\" y2=\"%d\" stroke=\"#444\" stroke-width=\"2\"%s/><text x=\"612\" y=\"%d\">%s</text>\n", top, top, s.dash, top+4, s.text)
+	}
+	var line strings.Builder
+	for i, v := range values {
+		if change := nicAlone(o, v.Text); !math.IsNaN(change) {
+			fmt.Fprintf(&line, " %.1f,%.1f", x(i), y(100*change))
+		}
+	}
+	top := plotTop + 204
+	fmt.Fprintf(&b, "<polyline points=\"%s\" fill=\"none\" stroke=\"black\" stroke-width=\"2\" stroke-dasharray=\"1 4\"/>\n", strings.TrimSpace(line.String()))
+	fmt.Fprintf(&b, "<line x1=\"580\" y1=\"%d\" x2=\"604\" y2=\"%d\" stroke=\"black\" stroke-width=\"2\" stroke-dasharray=\"1 4\"/><text x=\"612\" y=\"%d\">DRILL: out-of-order</text><text x=\"612\" y=\"%d\">instead of go-back-N</text>\n", top, top, top+4, top+20)
+	fmt.Fprintf(&b, "<text x=\"580\" y=\"%d\">main numbers of papers:</text>\n", top+50)
+	for i, n := range papersNumbers {
+		outcome := d.best(n.experiment)
+		if outcome == nil {
+			continue
+		}
+		k := slices.IndexFunc(outcome.Claims, func(c result.Judged) bool {
+			_, metric := c.Claim.Relation()
+			return metric == n.metric && c.Claim.With == n.with && c.Claim.Than == n.than && !c.Claim.Paper.IsZero()
+		})
+		if k < 0 {
+			d.problem("%s has no claim of %s with %s and %s and a paper's number", outcome.File(), n.metric, n.with, n.than)
+			continue
+		}
+		percent := 100 * outcome.Claims[k].Claim.Paper.Change
+		for _, at := range [][2]float64{{plotRight, y(percent)}, {592, float64(top + 68 + 20*i)}} {
+			fmt.Fprintf(&b, "<path d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\" fill=\"%s\"/>\n", at[0], at[1]-6, n.colour)
+		}
+		fmt.Fprintf(&b, "<text x=\"612\" y=\"%d\">%s %+.0f %%</text>\n", top+72+20*i, n.title, percent)
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

@@ -44,6 +44,17 @@ const (
 	falseDiscoveries = 0.05
 )
 
+// retained returns how many of ascending error probabilities the step-up procedure of
+// Benjamini and Hochberg (1995) retains: all up to the last one below its limit.
+func retained(p []float64) (n int) {
+	for i, v := range p {
+		if v <= falseDiscoveries*float64(i+1)/float64(len(p)) {
+			n = i + 1
+		}
+	}
+	return n
+}
+
 // numbersOfPapers finds out which differences may be chance, by paper, with the rule of
 // Benjamini and Hochberg over all claims of less or more of its experiments at both
 // scales that were tested, or have the opposite effect without their premise.
@@ -69,13 +80,11 @@ func (d *documents) numbersOfPapers() *numbers {
 	}
 	for _, claims := range all {
 		slices.SortFunc(claims, func(a, b *result.Judged) int { return cmp.Compare(a.P, b.P) })
-		found := 0
+		p := make([]float64, len(claims))
 		for i, c := range claims {
-			if float64(c.P) <= falseDiscoveries*float64(i+1)/float64(len(claims)) {
-				found = i + 1
-			}
+			p[i] = float64(c.P)
 		}
-		for _, c := range claims[found:] {
+		for _, c := range claims[retained(p):] {
 			if c.Verdict == result.Holds || c.Answer() == result.Opposite || c.Contrary() {
 				d.chance[c] = true
 			}
