@@ -38,8 +38,9 @@ const leastRoom = 64
 
 // Follow begins the log of a queue, with the packets in it. Watcher.Full must be set.
 func (m *Manager) Follow(port, q int) {
+	m.use(bit(q))
 	qu := &m.class(port, q).queue
-	m.logs = append(m.logs, Log{items: make([]Item, 1<<bits.Len(uint(qu.depth.Packets+leastRoom-1)))})
+	m.logs = append(m.logs, Log{items: make([]Item, room(qu.depth.Packets))})
 	qu.log = uint32(len(m.logs))
 	l := m.Log(port, q)
 	for p := qu.head; p != nil; p = p.Behind() {
@@ -55,12 +56,12 @@ func (m *Manager) Log(port, q int) *Log {
 	return nil
 }
 
-// note adds a packet that comes to a queue that is followed, before it counts in its depth.
+// note adds a packet that has come to a queue that is followed.
 func (m *Manager) note(qu *queue, p *Packet) {
 	l := &m.logs[qu.log-1]
 	if l.Len() == len(l.items) {
 		m.watch.Full(int(p.Out), int(p.Queue))
-		l.grow()
+		l.fit()
 	}
 	l.add(p)
 }
@@ -75,22 +76,28 @@ func (l *Log) add(p *Packet) {
 	l.next++
 }
 
-// grow makes room for leastRoom packets.
-func (l *Log) grow() {
-	if l.Len()+leastRoom <= len(l.items) {
+// room returns the length of a ring for n packets and leastRoom more.
+func room(n int) int { return 1 << bits.Len(uint(n+leastRoom-1)) }
+
+// fit makes room for leastRoom packets. A ring that is much longer than the queue becomes
+// shorter, as all of it goes through the processor's cache.
+func (l *Log) fit() {
+	n := room(l.Len())
+	if n <= len(l.items) && len(l.items) < 4*n {
 		return
 	}
-	more := &Log{items: make([]Item, 2*len(l.items)), first: l.first, next: l.first}
+	other := Log{items: make([]Item, n), first: l.first, next: l.first}
 	for k := range l.Items(0, l.Len()) {
-		more.items[more.next&uint32(len(more.items)-1)] = *k
-		more.next++
+		other.items[other.next&uint32(n-1)] = *k
+		other.next++
 	}
-	*l = *more
+	*l = other
 }
 
-// Gone returns how many packets of the log of a queue have left it: the first ones.
+// Gone returns how many packets of the log of a queue have left it: the first ones. In
+// Watcher.Full it may be one less, as the packet that comes is in the queue already.
 func (m *Manager) Gone(port, q int) int {
-	return m.Log(port, q).Len() - m.class(port, q).depth.Packets
+	return max(m.Log(port, q).Len()-m.class(port, q).depth.Packets, 0)
 }
 
 // Len returns the number of packets in a log.

@@ -523,14 +523,14 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		qu.tail.next = p
 	}
 	qu.tail = p
-	if qu.log > 0 {
-		m.note(qu, p)
-	}
 	qu.depth.add(size, 1, m.cells)
 	qu.maxPackets = max(qu.maxPackets, uint32(qu.depth.Packets))
 	qu.maxBytes = max(qu.maxBytes, qu.depth.Bytes)
 	if m.watch.Queue != nil {
 		m.watch.Queue(out, q, qu.depth)
+	}
+	if qu.log > 0 {
+		m.note(qu, p)
 	}
 	if m.watch.Queued != nil {
 		m.watch.Queued(p)
