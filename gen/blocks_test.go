@@ -60,11 +60,14 @@ In the default of a parameter:
 	b.WriteString(comment(t, "../internal/manifest/setting.go", "Manifest", "scope"))
 	b.WriteString("\nIn `@value` of a table with `@entries`: `node.leaf`, `node.id`, `node.id12`, `node.mac` of the switch, and `node.paths`, the number of its equal-cost paths to the leaf with most.\nIn all, Go's `+ - * / %`, the comparisons `< > ==` with 1 or 0 as their value, and `")
 	b.WriteString(strings.Join(functions(t), "`, `") + "`.\n\n## Shared blocks\n")
-	blocks := loaded().blocks
+	blocks, left := loaded().blocks, maps.Clone(meanings)
 	for _, name := range slices.Sorted(maps.Keys(blocks)) {
 		if strings.HasPrefix(blocks[name].dir, "blocks") {
-			writeBlock(&b, blocks[name])
+			writeBlock(t, &b, blocks[name], left)
 		}
+	}
+	if len(left) > 0 {
+		t.Errorf("no block has the fields of metadata %v", slices.Sorted(maps.Keys(left)))
 	}
 	golden.Check(t, "../docs/blocks.md", []byte(b.String()))
 }
@@ -171,8 +174,33 @@ var (
 	fieldOf   = regexp.MustCompile(`(?m)^    ([\w<>{}.]+) +(\w+); *(?://(.*))?$`)
 )
 
-// writeBlock writes the section of a block.
-func writeBlock(b *strings.Builder, of *block) {
+// meanings are of fields of metadata whose comments in the P4 text are missing, or are
+// only understood beside the lines around them.
+var meanings = map[string]string{
+	"above_kmax":       "kmax, then 0, or by how much the depth exceeds it",
+	"above_kmin":       "the same for kmin",
+	"departed":         "negative sum of the bytes of the ingress port that have left since the last copy",
+	"dice":             "random number, masked by the ramp of RED",
+	"first_port":       "port of the first path",
+	"flow_hash":        "hash of the five-tuple",
+	"hash_shift":       "which bits of flow_hash choose the path: not those that the lower tier uses",
+	"held":             "bytes of this packet that held_qlen of held_port counts",
+	"held_port":        "see held",
+	"known":            "meta.path is that of the flow's last packet",
+	"l4_ports":         "source and destination port of TCP or UDP",
+	"last_path":        "number of paths less one: the last path's port is first_port + last_path",
+	"load":             "load of the egress link, in 1/65536",
+	"message_priority": "class of the message",
+	"now":              "time of arrival",
+	"out_port":         "egress port",
+	"qlen":             "ingress_qlen of the packet's port",
+	"reserve":          "bytes reserved for the ingress queue of the packet",
+	"tick":             "meta.now, rounded down to REPORT_TICK",
+}
+
+// writeBlock writes the section of a block. It removes from left the fields whose
+// meaning it takes from meanings, and fails if a field has none.
+func writeBlock(t *testing.T, b *strings.Builder, of *block, left map[string]string) {
 	fmt.Fprintf(b, "\n### %s\n\n%s.\n", of.Name, strings.ToUpper(of.Summary[:1])+of.Summary[1:])
 	needs := func(list []need) string {
 		var names []string
@@ -248,6 +276,11 @@ func writeBlock(b *strings.Builder, of *block) {
 	}
 	b.WriteString("\n| metadata | on | |\n|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		fmt.Fprintf(b, "| `meta.%s` | %s | %s |\n", name, fields[name].on, fields[name].means)
+		means := cmp.Or(meanings[name], fields[name].means)
+		if means == "" {
+			t.Errorf("block %s: meta.%s has no comment, and no meaning in meanings", of.Name, name)
+		}
+		delete(left, name)
+		fmt.Fprintf(b, "| `meta.%s` | %s | %s |\n", name, fields[name].on, means)
 	}
 }

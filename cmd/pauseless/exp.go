@@ -116,7 +116,7 @@ func (f *expFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.on, "on", "", "`KIND`: runs on real switches instead of those in virtual time: netns or mininet")
 	fl.StringVar(&f.kind, "switch", string(local.BMv2), "`KIND`: with --on: bmv2 or softswitch")
 	cmd.RegisterFlagCompletionFunc("on", cobra.FixedCompletions(onReal, cobra.ShellCompDirectiveNoFileComp))
-	fl.IntVar(&f.seeds, "seeds", 0, "number of runs of each arm and point: seeds 1 to this number (default: the seeds of the file)")
+	fl.IntVar(&f.seeds, "seeds", 0, "number of runs of each variant and setting: seeds 1 to this number (default: the seeds of the file)")
 	cmd.ValidArgsFunction = completeExperiments
 	cmd.RegisterFlagCompletionFunc("scale", cobra.FixedCompletions([]string{scenario.Small, scenario.Paper}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -252,9 +252,9 @@ func (f *expFlags) stale(cmd *cobra.Command, args []string, folder string) (foun
 			found, arms = append(found, o), arms+len(list)
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d stale arms of %d outcomes\n", arms, kept)
+	fmt.Fprintf(cmd.OutOrStdout(), "%d stale variants of %d outcomes\n", arms, kept)
 	if unknown > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%d arms have no hash of their program, so it is not known whether they are stale; `pauseless exp run NAME --keep FOLDER` makes them again\n", unknown)
+		fmt.Fprintf(cmd.OutOrStdout(), "%d variants have no hash of their program, so it is not known whether they are stale; `pauseless exp run NAME --keep FOLDER` makes them again\n", unknown)
 	}
 	return found, nil
 }
@@ -354,7 +354,7 @@ the file expects.`,
 	fl := cmd.Flags()
 	show := fl.Bool("print", false, "print the file instead of running it")
 	all := fl.Bool("all-metrics", false, "print every metric")
-	stale := fl.Bool("stale", false, "run only the stale arms of the outcomes in the folder of --keep; exp status --stale names them")
+	stale := fl.Bool("stale", false, "run only the stale variants of the outcomes in the folder of --keep; exp status --stale names them")
 	fl.StringVarP(&output, "output", "o", "table", expOutput)
 	fl.StringVar(&keep, "keep", "", "`FOLDER`: also write the outcome there as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
 	fl.StringVar(&earlier, "earlier", "", "`FOLDER`: add seeds to outcomes that --keep wrote, or to an archive of exp archive; one of their runs is repeated and must have the same result")
@@ -628,7 +628,7 @@ are expected to need. This can be called while another process executes the runs
 		Example: "  pauseless exp status rlb-fig3-victims\n  pauseless exp status all --scale paper\n  pauseless exp status all --stale docs/results",
 	}
 	f.add(cmd)
-	stale := cmd.Flags().String("stale", "", "`FOLDER`: print only the outcomes of exp run --keep whose arms have another program, other hosts or another fabric in this build")
+	stale := cmd.Flags().String("stale", "", "`FOLDER`: print only the outcomes of exp run --keep whose variants have another program, other hosts or another fabric in this build")
 	parallel := cmd.Flags().Int("parallel", runtime.GOMAXPROCS(0), "how many runs will be executed at the same time, if none are executed now; the default is the number of CPUs")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *stale != "" {

@@ -101,7 +101,7 @@ proceed, or if packets are not as the scenario expects.`,
 	fl.StringVar(&f.fct, "fct", "", "`FILE`: write flow completion times in the HPCC format")
 	fl.StringVar(&f.pfc, "pfc", "", "`FILE`: write PFC events in the HPCC format")
 	fl.StringVarP(&f.dir, "dir", "d", "", "`FOLDER`: write results.json, flows-*.csv and report.html there")
-	fl.StringVar(&f.pcap, "pcap", "", "`FOLDER`: write what each host receives besides flows there, in ARM-SEED-HOST.pcap, of a scenario with packets")
+	fl.StringVar(&f.pcap, "pcap", "", "`FOLDER`: write what each host receives besides flows there, in VARIANT-SEED-HOST.pcap, of a scenario with packets")
 	fl.StringVar(&f.record, "record", "", "`FILE`: write a recording for pauseless live")
 	fl.StringVar(&f.trace, "trace", "", "`FILE`: write a trace for ui.perfetto.dev")
 	fl.StringVarP(&f.output, "output", "o", "table", "`FORM`: what to print: table or json")
@@ -214,7 +214,7 @@ func (f *fabricFlags) serving(cmd *cobra.Command, s *scenario.Scenario) (*virtua
 	case f.pace != 0 && f.pace < 1/maxPace || f.pace > maxPace || f.quiet == 0:
 		return nil, usageErrorf(cmd, "--pace is from %v to %v, and --quiet above zero", 1/maxPace, maxPace)
 	case len(s.Cases())*len(s.Seeds) != 1:
-		return nil, usageErrorf(cmd, "--serve is for one run, and the scenario has %d: leave one arm and one seed", len(s.Cases())*len(s.Seeds))
+		return nil, usageErrorf(cmd, "--serve is for one run, and the scenario has %d: leave one variant and one seed", len(s.Cases())*len(s.Seeds))
 	case f.lost:
 		return nil, usageErrorf(cmd, "--lost repeats runs, which a controller does not: leave it out with --serve")
 	}

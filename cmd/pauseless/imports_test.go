@@ -270,7 +270,7 @@ func TestFlowsThatAreLeft(t *testing.T) {
 		args []string
 	}{
 		{"ecmp, seed 1 was cut off at 2000.10 ms: 1 of 1 measured flows had not ended; raise until (SIMULATOR_STOP_TIME", []string{"--config", "config.txt"}},
-		{"ecmp, seed 1 was cut off at 5 us: 2 of 2 measured flows had not ended; raise until", []string{"cut.yaml"}},
+		{"ecmp, seed 1 was cut off at 5 µs: 2 of 2 measured flows had not ended; raise until", []string{"cut.yaml"}},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(append([]string{"fabric", "run"}, c.args...), nil, &stdout, &stderr); code != exitStuck || !strings.Contains(stderr.String(), c.want) {

@@ -176,7 +176,7 @@ func writeResults(dir, title string, runs []*result.Run) (string, error) {
 // end prints the time in microseconds at which a run ended.
 func end(us float64) string {
 	if us < 100 {
-		return fmt.Sprintf("%.4g us", us)
+		return fmt.Sprintf("%.4g µs", us)
 	}
 	return fmt.Sprintf("%.2f ms", us/1000)
 }

@@ -97,7 +97,7 @@ step by step then, with the same results.`,
 	f.StringVar(&flow, "flow", "", "`N`: packet of flow N, or N:K for its K-th packet")
 	f.StringVarP(&output, "output", "o", "text", "`FORM`: what to print: text, or json: one object a step, with its time in ns, node, branch and text")
 	f.StringVar(&replay, "record", "", "`FILE`: write a recording for pauseless live, whose map shows the packet's steps where you click")
-	f.StringVar(&arm, "arm", "", "`NAME`: arm, or arm and point as results name it (default: the first)")
+	f.StringVar(&arm, "arm", "", "`NAME`: variant, or variant and setting as results name it (default: the first)")
 	f.Uint64Var(&seed, "seed", 0, "`N`: seed (default: the first of the scenario)")
 	return cmd
 }

@@ -42,6 +42,13 @@ var generated = regexp.MustCompile(`(?s)<!-- (?:reference|results|figures|claims
 // object, and nouns that are replaced by clauses.
 var decoded = regexp.MustCompile(`(?i)\b(?:what (?:it|they|each) (?:has|have|gives?|takes?|needs?)|has it that|goes? on \w+ing|(?:is|are) said to|that there (?:is|are) not|(?:has|have) to be true|as (?:it|they) (?:is|are) told)\b`)
 
+// diary matches phrases that tell the history of the project, which commits keep.
+var diary = regexp.MustCompile(`(?i)\b(?:formerly|previously|in the past|in (?:an )?earlier versions? of pauseless|used to be|as of (?:now|today)|so far (?:we|no one)|we (?:have )?(?:tried|found)|(?:on|since|of) \d+ (?:January|February|March|April|May|June|July|August|September|October|November|December))\b`)
+
+// syntax matches words of files and of the command line that documents translate: variant
+// for an element of arms, µs for us.
+var syntax = regexp.MustCompile(`\b[Aa]rms?\b|[\d)] us\b|, us\b`)
+
 // wanted matches a message of the form of a Go test: "rate is 0, want 1".
 var wanted = regexp.MustCompile("(^[\"`]|%s|[:;,] )want\\b")
 
@@ -102,6 +109,44 @@ func TestTextsUsePlainWords(t *testing.T) {
 		t.Errorf("only %d files were read", seen)
 	}
 }
+
+// Documents, generated ones too, have no history but that of CHANGELOG.md, and outside
+// of code the terms and units of docs/terms.md.
+func TestDocumentsUseTermsNotSyntax(t *testing.T) {
+	seen := 0
+	walk(t, func(path string) {
+		name := filepath.ToSlash(path)
+		if filepath.Ext(path) != ".md" || name == "CHANGELOG.md" || name == "docs/terms.md" {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		code := false
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			if code || strings.HasPrefix(line, "    ") {
+				continue
+			}
+			prose := notTerms.ReplaceAllString(line, "x")
+			for _, rule := range []*regexp.Regexp{diary, syntax} {
+				if w := rule.FindString(prose); w != "" {
+					t.Errorf("%s:%d: %q is history, or syntax of files: %s", path, i+1, w, line)
+				}
+			}
+		}
+	})
+	if seen < 250 {
+		t.Errorf("only %d documents were read", seen)
+	}
+}
+
+// notTerms are the parts of a line that quote files, programs and links.
+var notTerms = regexp.MustCompile("`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)|\"[^\"]*\"")
 
 // The messages that documents show are printed: each part between numbers and names
 // is in a string of the packages.

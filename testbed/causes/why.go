@@ -130,7 +130,7 @@ func (r *Recorder) hostWhy(s *storm, host string) (cause, why string) {
 	}
 	rate := r.topo.Links[r.topo.Nodes[l.node].Ports[l.port].Link].Rate
 	if longest >= packet.PauseTime(math.MaxUint16, rate)/100*99 {
-		return result.CauseStorming, fmt.Sprintf("%s sends PAUSE without end, for %.0f us without a gap", host, longest.Microseconds())
+		return result.CauseStorming, fmt.Sprintf("%s sends PAUSE without end, for %.0f µs without a gap", host, longest.Microseconds())
 	}
 	return result.CauseReceiver, fmt.Sprintf("%s takes less than its link delivers: it paused its switch %s, for %.0f %% of the time", host, count(n, "time"), 100*float64(paused)/float64(max(until-from, 1)))
 }

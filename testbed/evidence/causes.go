@@ -32,7 +32,7 @@ func (d *documents) cause(o, paper *result.Outcome, c *result.Judged) string {
 	case c.Verdict == result.Holds:
 		return d.lessGain(o, paper, c)
 	case alike(o, c):
-		return "both arms have the same results in every run: their difference had no effect"
+		return "both variants have the same results in every run: their difference had no effect"
 	}
 	why, remark := d.explain(o, c)
 	switch paper := c.Claim.Paper; {

@@ -29,7 +29,7 @@ type documents struct {
 	files    map[string][]byte // by their paths in the checkout
 	outcomes map[string]*result.Outcome
 	proofs   map[*result.Cause]bool  // see proven
-	chance   map[*result.Judged]bool // differences that may be chance: see byChance
+	chance   map[*result.Judged]bool // differences that are not significant: see byChance
 	lacking  []string                // outcomes with claims for which further runs would be made
 	problems []error
 }
@@ -97,7 +97,7 @@ func (d *documents) results() {
 				d.problem("%s: the experiment has changed since; run `%s --keep docs/results`", file, o.Command)
 				continue
 			}
-			o.Scenario, o.Looks = exp.RunsHash(s), exp.Looks(s)
+			o.Summary, o.Scenario, o.Looks = s.Summary, exp.RunsHash(s), exp.Looks(s)
 			o.Judge(s.Claims)
 			if o.Partial {
 				d.problem("%s is partial; run `%s --earlier docs/results --keep docs/results` without --budget", file, o.Command)

@@ -38,9 +38,9 @@ type numbers struct {
 }
 
 // byChance is the remark at a difference that is not among those of its paper of which
-// at most a share of falseDiscoveries is expected to be chance.
+// at most a share of falseDiscoveries is expected to be random.
 const (
-	byChance         = "; may be chance"
+	byChance         = "; not significant (FDR)"
 	falseDiscoveries = 0.05
 )
 
@@ -55,7 +55,7 @@ func retained(p []float64) (n int) {
 	return n
 }
 
-// numbersOfPapers finds out which differences may be chance, by paper, with the rule of
+// numbersOfPapers finds out which differences are not significant, by paper, with the rule of
 // Benjamini and Hochberg over all claims of less or more of its experiments at both
 // scales that were tested, or have the opposite effect without their premise.
 func (d *documents) numbersOfPapers() *numbers {
@@ -223,7 +223,7 @@ func paperText(c *result.Judged) string {
 // counts writes how many numbers of each paper have which answer.
 func (n *numbers) counts(papers []string) string {
 	var b strings.Builder
-	b.WriteString("\n## Numbers of the papers\n\nOf each number that a paper gives for a figure or table there are several readings.\nThe table counts how many numbers have which answer in their best reading, and how many in the worst that was tested; [the pages of the papers](#claims) have a line for each.\nA number counts once for each figure, whatever NICs and scales it was repeated with; experiments that leave out or change the traffic of a figure, such as pbfs-fig5-incast, are not readings of it.\n\n| paper | numbers | reading |")
+	b.WriteString("\n## Numbers of the papers\n\nA number that a paper states for a figure or table can have several readings.\nThe table counts the numbers by the answer of their best reading, and by that of the worst reading that was tested; [the pages of the papers](#claims) list them.\nA number counts once for each figure, whatever NICs and scales it was repeated with; experiments that leave out or change the traffic of a figure, such as pbfs-fig5-incast, are not readings of it.\n\n| paper | numbers | reading |")
 	for _, a := range answers {
 		fmt.Fprintf(&b, " %s |", a)
 	}

@@ -85,7 +85,7 @@ var lines = []struct{ figure, experiments, page string }{
 }
 
 // paperHead is the beginning of the page of a paper.
-const paperHead = `# %s: claims, and what came out here
+const paperHead = `# %s: claims and results
 
 [reproduction.md](../reproduction.md#claims) explains the words, and has the figures and the numbers of claims of all papers.
 
@@ -171,7 +171,7 @@ func (d *documents) reproduction() {
 	var b strings.Builder
 	fmt.Fprint(&b, `# Which claims of the papers are reproduced
 
-An experiment has two scales, small and that of the paper.
+An experiment has two scales: small, and the paper's.
 Its file explains what is smaller at the small scale, and how the paper was interpreted where it states no value.
 No parameter is tuned for a single figure.
 "Not reproduced" is a statement about these runs, not about the authors' own measurement.
@@ -264,7 +264,7 @@ The page of an outcome has a line for each claim, with the effect that the paper
 - Effects are changes relative to the scheme after "than".
   A change of less than 0.05 %% is printed as 0.0 %%.
 - "Base runs" are the PAUSE frames per run of the scheme after "than", the share of its measured flows that were paused at least once, and how many runs of both were not in a steady state.
-- "May be chance" marks differences that the procedure of Benjamini and Hochberg does not retain at a false discovery rate of 5 %% for each paper.
+- "Not significant (FDR)" marks differences that the procedure of Benjamini and Hochberg does not retain at a false discovery rate of 5 %% for each paper.
 - The column "cause" has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else.
   "Not known" is for claims with an effect in the paper that do not hold, or hold with an effect that is smaller by more than 10 points.
 - If a verdict is open, the column says whether the interval contains the paper's effect; this is not a cause.

@@ -39,10 +39,10 @@ var kinds = []struct {
 	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`.\n[Experiments](experiment.md) and [runs on real switches](live.md) are scenarios as well.",
 		newScenario(), readScenario, "../catalog/*/*.yaml", nil},
 	{"experiment", "Experiments", "An experiment is a scenario with a question: `pauseless exp run FILE.yaml`.\nIts `arms` (or `profiles`) are compared along the axes of `vary`, with `seeds` of each, " +
-		"and its `claims` get verdicts.\nThe other keys are those of a [scenario](scenario.md); [experiments.md](../experiments.md) shows how to use them.",
+		"and its `claims` get verdicts.\nA file can also contain the keys of a [scenario](scenario.md); [experiments.md](../experiments.md) shows how to use them.",
 		newScenario(), readScenario, "../catalog/*/*.yaml", []string{"name", "summary", "source", "profiles", "arms", "vary", "seeds", "max_seeds", "claims", "small", "warmup", "measure", "judge", "until"}},
 	{"live", "Scenarios on real switches", "`pauseless deploy run FILE.yaml` runs a scenario on a network of namespaces, in wall time, one profile after the other; `deploy run --print` shows the one that is built in.\n" +
-		"The other keys are those of a [scenario](scenario.md).\nTimes, rates and delays are slowed down by one number, which is printed.",
+		"A file can also contain the keys of a [scenario](scenario.md).\nTimes, rates and delays are slowed down by one number, which is printed.",
 		newScenario(), readScenario, "../../cmd/pauseless/live.yaml", []string{"name", "network", "topology", "profiles", "arms", "hosts", "bmv2", "traffic", "seeds", "sample", "watch", "until"}},
 	{"topology", "Topologies", "A topology is a network: of a scenario, or of `pauseless deploy netns FILE.yaml` and `pauseless ctl apply FILE.yaml`.\nA `p4app.json` of p4-utils and a `topology.json` of p4lang's tutorials will do instead (docs/tutorials/bmv2-mininet.md).",
 		topo.NewSpec(), func(f string) error { _, err := topo.Read(f); return err }, "", nil},

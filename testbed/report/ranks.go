@@ -82,13 +82,13 @@ func rankPicture(title string, j *result.Job) RankPicture {
 		row := RankRow{Name: fmt.Sprintf("rank %d, %s", l.Rank, l.Host), Y: i * rankRow}
 		for _, s := range l.Spans {
 			row.Bars = append(row.Bars, RankBar{X: x(s.StartNS), Width: max(x(s.EndNS)-x(s.StartNS), 0.5), What: s.What,
-				Text: fmt.Sprintf("%s: %s from %.1f to %.1f us", row.Name, s.What, float64(s.StartNS)/1000, float64(s.EndNS)/1000)})
+				Text: fmt.Sprintf("%s: %s from %.1f to %.1f µs", row.Name, s.What, float64(s.StartNS)/1000, float64(s.EndNS)/1000)})
 		}
 		pic.Rows = append(pic.Rows, row)
 	}
 	for k := range 5 {
 		ns := from + (until-from)*int64(k)/4
-		pic.Ticks = append(pic.Ticks, RankTick{x(ns), fmt.Sprintf("%.4g us", float64(ns)/1000)})
+		pic.Ticks = append(pic.Ticks, RankTick{x(ns), fmt.Sprintf("%.4g µs", float64(ns)/1000)})
 	}
 	return pic
 }

@@ -136,7 +136,7 @@ func share(low, high float64) string {
 // Write writes the comparison as Markdown tables.
 func (a *Agreement) Write(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| mean of the runs | arm | real switches | fabric | difference | 95 % interval | agrees within |\n|---|---|---:|---:|---:|---:|---|\n")
+	b.WriteString("| mean of the runs | variant | real switches | fabric | difference | 95 % interval | agrees within |\n|---|---|---:|---:|---:|---:|---|\n")
 	for i := range a.Real.Cells {
 		c := &a.Real.Cells[i]
 		v := a.Virtual.cell(c.Arm, c.Point)
@@ -155,7 +155,7 @@ func (a *Agreement) Write(w io.Writer) error {
 			}
 			title := info.Title
 			if info.Unit != "" {
-				title += ", " + info.Unit
+				title += ", " + unitText(info.Unit)
 			}
 			diff, within := "–", fmt.Sprintf("%.0f %%: yes", 100*m.within)
 			if m.within == 0 {
@@ -187,9 +187,9 @@ func (a *Agreement) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "| %s | %+.1f %% | %s | %s | %+.1f %% | %s | %s |\n", x.Text, 100*float64(x.Effect), bounds(x), a.Real.Word(x.Verdict), 100*float64(y.Effect), a.Virtual.Word(y.Verdict), same)
 	}
 	if len(a.Registers) > 0 {
-		b.WriteString("\n| register, all switches | arm | at | real switches | fabric |\n|---|---|---:|---:|---:|\n")
+		b.WriteString("\n| register, all switches | variant | at | real switches | fabric |\n|---|---|---:|---:|---:|\n")
 		for _, r := range a.Registers {
-			fmt.Fprintf(&b, "| `%s`, %s | %s | %.0f us | %.4g | %.4g |\n", r.Name, r.Unit, r.Arm, r.AtUS, r.Real, r.Virtual)
+			fmt.Fprintf(&b, "| `%s`, %s | %s | %.0f µs | %.4g | %.4g |\n", r.Name, unitText(r.Unit), r.Arm, r.AtUS, r.Real, r.Virtual)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -71,9 +71,9 @@ func TestAgreementSaysWhatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| average FCT, us | a | 110 | 100 | +10.0 % | – | 15 %: yes |",
+		"| average FCT, µs | a | 110 | 100 | +10.0 % | – | 15 %: yes |",
 		"| PAUSE frames | a | 10 | 20 | -50.0 % | – | 25 %: **no** |",
-		"| paused time of all ports, us | a | 0 | 0 | – | – | 25 %: yes |",
+		"| paused time of all ports, µs | a | 0 | 0 | – | – | 25 %: yes |",
 		"| less | -20.0 % | – | holds | +10.0 % | holds | **no** |",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -93,7 +93,7 @@ func TestIntervalOfTheDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The mean is 102, the standard error 5.61, and t of 3 degrees of freedom 3.18.
-	if want := "| average FCT, us | a | 102 | 100 | +2.0 % | -15.9 to +19.9 % | 15 %: yes |"; !strings.Contains(b.String(), want) {
+	if want := "| average FCT, µs | a | 102 | 100 | +2.0 % | -15.9 to +19.9 % | 15 %: yes |"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, &b)
 	}
 }

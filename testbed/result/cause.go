@@ -34,8 +34,8 @@ type Cause struct {
 // A Proof names claims of an experiment by metric and arms; all, if it is empty.
 type Proof struct {
 	Metric string `yaml:"metric"` // of the claims
-	With   string `yaml:"with"`   // the arm that they are about
-	Than   string `yaml:"than"`   // the arm or number that they compare it with
+	With   string `yaml:"with"`   // the variant that they are about
+	Than   string `yaml:"than"`   // the variant or number that they compare it with
 	Point  string `yaml:"point"`  // text that their points have in them
 	// Refuted reports whether they must all be refuted.
 	Refuted bool `yaml:"refuted"`

@@ -15,8 +15,8 @@ type Claim struct {
 	Less string `yaml:"less" json:"less,omitempty"` // the metric that is less
 	More string `yaml:"more" json:"more,omitempty"` // the metric that is more
 	Same string `yaml:"same" json:"same,omitempty"` // the metric that differs by at most ±Within
-	With string `yaml:"with" json:"with"`           // the arm that the claim is about
-	Than string `yaml:"than" json:"than"`           // an arm, or a number
+	With string `yaml:"with" json:"with"`           // the variant that the claim is about
+	Than string `yaml:"than" json:"than"`           // a variant, or a number
 	// Paper is the effect that the paper states.
 	Paper Effect `yaml:"paper" json:"paper,omitzero"`
 	// Within is the margin of the claim, as a share of Than's value: the difference

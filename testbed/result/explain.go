@@ -75,7 +75,7 @@ func (c *Causes) printByCause(w io.Writer) {
 		return
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(sums[b].WaitedUS, sums[a].WaitedUS) })
-	lines := [][]string{{"   cause", "storms", "paused us", "packets", "waited us", "victims us", "FCT lost us"}}
+	lines := [][]string{{"   cause", "storms", "paused µs", "packets", "waited µs", "victims µs", "FCT lost µs"}}
 	for _, k := range order {
 		text := "-"
 		if l, ok := fct[k]; ok {
@@ -92,14 +92,14 @@ func (c *Causes) Sentence() string {
 	if len(c.Storms) == 0 {
 		return "No link was paused."
 	}
-	text := fmt.Sprintf("%s paused links for %.1f us in total.", plural(len(c.Storms), "storm"), c.PausedUS)
+	text := fmt.Sprintf("%s paused links for %.1f µs in total.", plural(len(c.Storms), "storm"), c.PausedUS)
 	if c.Coarse {
 		return text + " What is known are pauses by time and port, and the ends of flows: the switches do not say whose packets waited, so there are no victims, and no shares of what waited."
 	}
 	if c.WaitedUS == 0 {
 		return text + " No flow waited."
 	}
-	return text + fmt.Sprintf(" Flows waited for %.1f us, of which %.1f us (%.0f %%) are of victims: %s. In %.0f %% of the paused time a victim waited.",
+	return text + fmt.Sprintf(" Flows waited for %.1f µs, of which %.1f µs (%.0f %%) are of victims: %s. In %.0f %% of the paused time a victim waited.",
 		c.WaitedUS, c.VictimUS, 100*c.VictimUS/c.WaitedUS, plural(c.Victims, "flow"), 100*c.VictimPausedUS/c.PausedUS)
 }
 
@@ -126,23 +126,23 @@ func (r *PauseRoot) Place() string {
 // Sentence says in two sentences what a storm was and what it cost.
 func (s *PauseStorm) Sentence() string {
 	text := fmt.Sprintf("The root is %s (%s): %s. ", s.Root.Place(), s.Root.Cause, s.Root.Why)
-	text += fmt.Sprintf("It paused %s for %.1f us in total between %.1f and %.1f us", plural(len(s.Links), "link"), s.PausedUS, float64(s.FromNS)/1000, float64(s.UntilNS)/1000)
+	text += fmt.Sprintf("It paused %s for %.1f µs in total between %.1f and %.1f µs", plural(len(s.Links), "link"), s.PausedUS, float64(s.FromNS)/1000, float64(s.UntilNS)/1000)
 	switch {
 	case s.Waiting < 0:
 		text += "; which flows waited is not known."
 	case s.Waiting == 0:
 		text += ", and no flow waited."
 	case s.VictimCount == 0:
-		text += fmt.Sprintf(", and %s waited for %.1f us, all of which go to the root.", plural(s.Waiting, "flow"), s.WaitedUS)
+		text += fmt.Sprintf(", and %s waited for %.1f µs, all of which go to the root.", plural(s.Waiting, "flow"), s.WaitedUS)
 	default:
-		text += fmt.Sprintf(", and %s waited for %.1f us: %.1f us of them %s that never went there.", plural(s.Waiting, "flow"), s.WaitedUS, s.VictimUS, plural(s.VictimCount, "victim"))
+		text += fmt.Sprintf(", and %s waited for %.1f µs: %.1f µs of them %s that never went there.", plural(s.Waiting, "flow"), s.WaitedUS, s.VictimUS, plural(s.VictimCount, "victim"))
 	}
 	if l := s.Lost; l != nil {
 		change := "less"
 		if l.FCTUS < 0 {
 			change = "more"
 		}
-		text += fmt.Sprintf(" Without %s, the same %s would have taken %.1f us %s in total", l.Without, plural(l.Flows, "flow"), math.Abs(l.FCTUS), change)
+		text += fmt.Sprintf(" Without %s, the same %s would have taken %.1f µs %s in total", l.Without, plural(l.Flows, "flow"), math.Abs(l.FCTUS), change)
 		if l.BusBWWithout > 0 {
 			text += fmt.Sprintf(", and the bus bandwidth would have been %.2f GB/s, not %.2f", l.BusBWWithout, l.BusBW)
 		}
@@ -153,7 +153,7 @@ func (s *PauseStorm) Sentence() string {
 
 func (s *PauseStorm) print(w io.Writer, n int) {
 	fmt.Fprintf(w, "%d. %s\n", n, s.Sentence())
-	lines := [][]string{{"   paused link", "pauses", "paused us", "packets", "waited us", "victims us"}}
+	lines := [][]string{{"   paused link", "pauses", "paused µs", "packets", "waited µs", "victims µs"}}
 	for i := range s.Links[:min(len(s.Links), linksOfTree)] {
 		l := &s.Links[i]
 		lines = append(lines, []string{
@@ -177,7 +177,7 @@ func (s *PauseStorm) print(w io.Writer, n int) {
 	if len(s.Victims) > 0 {
 		fmt.Fprintf(w, "   victims:")
 		for i, f := range s.Victims[:min(len(s.Victims), flowsShown)] {
-			fmt.Fprintf(w, "%s %s to %s %.1f us", comma(i), f.Src, f.Dst, f.WaitedUS)
+			fmt.Fprintf(w, "%s %s to %s %.1f µs", comma(i), f.Src, f.Dst, f.WaitedUS)
 		}
 		more(w, s.VictimCount-min(len(s.Victims), flowsShown))
 	}

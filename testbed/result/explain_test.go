@@ -23,8 +23,8 @@ func TestCausesArePrinted(t *testing.T) {
 	for l := range strings.Lines(b.String()) {
 		lines = append(lines, strings.Join(strings.Fields(l), " "))
 	}
-	const want = "3 storms paused links for 40.0 us in total. Flows waited for 100.0 us, of which 25.0 us (25 %) are of victims: 1 flow. In 25 % of the paused time a victim waited.\n" +
-		"cause storms paused us packets waited us victims us FCT lost us\nincast 2 30.0 7 60.0 25.0 40.0\nstorming NIC 1 10.0 2 40.0 0.0 -\n"
+	const want = "3 storms paused links for 40.0 µs in total. Flows waited for 100.0 µs, of which 25.0 µs (25 %) are of victims: 1 flow. In 25 % of the paused time a victim waited.\n" +
+		"cause storms paused µs packets waited µs victims µs FCT lost µs\nincast 2 30.0 7 60.0 25.0 40.0\nstorming NIC 1 10.0 2 40.0 0.0 -\n"
 	if got := strings.Join(lines[1:], "\n"); !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -114,7 +114,7 @@ func (o *Outcome) longestPaused() [][]string {
 	if len(o.Links) == 0 {
 		return nil
 	}
-	head := []string{"links paused longest, us"}
+	head := []string{"links paused longest, µs"}
 	for _, a := range o.Arms {
 		head = append(head, a.Name)
 	}

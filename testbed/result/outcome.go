@@ -360,7 +360,7 @@ func (o *Outcome) remark() {
 			}
 		}
 		if same {
-			o.Remarks = append(o.Remarks, fmt.Sprintf("%s: all runs are the same; the intervals say nothing about chance", strings.Join(append([]string{c.Arm}, c.Point...), ", ")))
+			o.Remarks = append(o.Remarks, fmt.Sprintf("%s: all runs are the same; the intervals do not show random variation", strings.Join(append([]string{c.Arm}, c.Point...), ", ")))
 			break
 		}
 	}

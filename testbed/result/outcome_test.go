@@ -230,12 +230,12 @@ func TestPagesHaveNotes(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{60, 61}, {100, 101}}, "0.6": {{60, 61}, {100, 101}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
 	var b strings.Builder
-	if err := o.WritePage(&b, []ClaimNote{{Of: " (figure 1)", Base: "3 PAUSE", Verdict: "; may be chance"}, {Of: " (figure 1)", Cause: "luck"}}); err != nil {
+	if err := o.WritePage(&b, []ClaimNote{{Of: " (figure 1)", Base: "3 PAUSE", Verdict: "; not significant (FDR)"}, {Of: " (figure 1)", Cause: "luck"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"|claim|load|with|than|change|95 % interval|runs|base runs|verdict|cause|\n",
-		"|p99 FCT: shorter with with than with than (figure 1)|0.4|60.5|100.5|", "|2|3 PAUSE|holds; may be chance||\n||0.6|", "|2||holds|luck|\n",
+		"|p99 FCT: shorter with with than with than (figure 1)|0.4|60.5|100.5|", "|2|3 PAUSE|holds; not significant (FDR)||\n||0.6|", "|2||holds|luck|\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)

@@ -93,7 +93,7 @@ func packetTable(w io.Writer, runs []*Run, after bool) error {
 			}
 			delay := "-"
 			if s.Received > 0 {
-				delay = fmt.Sprintf("%.2f, %.2f us", s.AvgUS, s.P99US)
+				delay = fmt.Sprintf("%.2f, %.2f µs", s.AvgUS, s.P99US)
 			}
 			if len(at) == 0 {
 				at = []string{"-"}

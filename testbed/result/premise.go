@@ -15,7 +15,7 @@ import (
 type Premise struct {
 	More string `yaml:"more" json:"more,omitempty"` // the metric that must be more
 	Less string `yaml:"less" json:"less,omitempty"` // the metric that must be less
-	// Of is the word with, if the premise is measured on the arm that the claim is
+	// Of is the word with, if the premise is measured on the variant that the claim is
 	// about, and not on the one that it is compared with.
 	Of string `yaml:"of" json:"of,omitempty"`
 	// Than is the number, in the metric's unit.
@@ -94,7 +94,7 @@ func meanOf(cells []*Cell, metric string) float64 {
 func (p *Premised) absent(c *Claim) string {
 	title, unit := p.Metric, ""
 	if m, ok := MetricOf(p.Metric); ok {
-		title, unit = m.Title, m.Unit
+		title, unit = m.Title, unitText(m.Unit)
 	}
 	if unit != "" {
 		unit = " " + unit

@@ -143,7 +143,7 @@ func (m *Metric) heading() string {
 	if m.Unit == "" {
 		return m.Title
 	}
-	return m.Title + ", " + m.Unit
+	return m.Title + ", " + unitText(m.Unit)
 }
 
 // text prints a mean with its interval.
@@ -205,14 +205,23 @@ func (j *Judged) Change() string {
 	return fmt.Sprintf("%s %s %s", changeText(float64(j.Effect)), changeText(float64(j.Low)), changeText(float64(j.High)))
 }
 
-// Unit returns the unit of the claim's metric; "" if it counts or is a share.
+// Unit returns the unit of the claim's metric as texts print it; "" if it counts or is a
+// share.
 func (j *Judged) Unit() string {
 	_, name := j.Claim.Relation()
 	m, _ := MetricOf(name)
-	return m.Unit
+	return unitText(m.Unit)
 }
 
-// Text prints the interval with a unit: "+3.1 to +21 us".
+// unitText returns a unit of files as texts print it: µs for us.
+func unitText(unit string) string {
+	if unit == "us" {
+		return "µs"
+	}
+	return unit
+}
+
+// Text prints the interval with a unit: "+3.1 to +21 µs".
 func (d *Difference) Text(unit string) string {
 	signed := func(n Num) string {
 		text := number(float64(n))

@@ -88,7 +88,7 @@ func TestSummaryCountsOnlyFinishedFlowsInFCT(t *testing.T) {
 	if err := Table(&table, []*Run{run}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 of 3", "average FCT                   20.0 us", "warnings sent                       4"} {
+	for _, want := range []string{"2 of 3", "average FCT                   20.0 µs", "warnings sent                       4"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("table lacks %q:\n%s", want, table.String())
 		}

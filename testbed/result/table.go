@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // row is a line of the table: its title, and a function of its cells. Runs without flows
@@ -29,12 +30,12 @@ func (r *Run) measuresSome() bool { return r.Raw != nil && len(r.Raw.Flows) > r.
 
 var rows = []row{
 	{rowFinished, func(s *Summary) string { return fmt.Sprintf("%d of %d", s.Finished, s.Flows) }, nil},
-	{"average FCT", finished("%.1f us", func(s *Summary) float64 { return s.AvgFCTUS }), nil},
-	{"p99 FCT", finished("%.1f us", func(s *Summary) float64 { return s.P99FCTUS }), nil},
+	{"average FCT", finished("%.1f µs", func(s *Summary) float64 { return s.AvgFCTUS }), nil},
+	{"p99 FCT", finished("%.1f µs", func(s *Summary) float64 { return s.P99FCTUS }), nil},
 	{"average slowdown", finished("%.2f", func(s *Summary) float64 { return s.AvgSlowdown }), nil},
 	{"p99 slowdown", finished("%.2f", func(s *Summary) float64 { return s.P99Slowdown }), nil},
 	{"PAUSE frames", func(s *Summary) string { return fmt.Sprint(s.PauseFrames) }, func(s *Summary) bool { return s.PauseFrames > 0 }},
-	{"paused time, all ports", func(s *Summary) string { return fmt.Sprintf("%.1f us", s.PausedUS) }, func(s *Summary) bool { return s.PausedUS > 0 }},
+	{"paused time, all ports", func(s *Summary) string { return fmt.Sprintf("%.1f µs", s.PausedUS) }, func(s *Summary) bool { return s.PausedUS > 0 }},
 	{"stalled flows", func(s *Summary) string { return fmt.Sprint(s.Stalled) }, nil},
 	{"out-of-order packets", func(s *Summary) string {
 		return fmt.Sprintf("%d (%.3f%%)", s.OutOfOrder, 100*float64(s.OutOfOrder)/float64(max(s.Sent, 1)))
@@ -168,7 +169,7 @@ func align(w io.Writer, lines [][]string) error {
 	width := make([]int, len(lines[0]))
 	for _, l := range lines {
 		for i, cell := range l {
-			width[i] = max(width[i], len(cell))
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
 	for _, l := range lines {

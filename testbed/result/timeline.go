@@ -215,7 +215,7 @@ func whereWaited(t *topo.Topology, f *fabric.FlowResult, stops []Pause) string {
 		if where == "" {
 			add("a pause stopped it")
 		} else {
-			add(fmt.Sprintf("%s was paused %.1f us", where, float64(most)/1000))
+			add(fmt.Sprintf("%s was paused %.1f µs", where, float64(most)/1000))
 		}
 	}
 	if late := f.Delivered - f.IdealDelivered; text == "" && late > f.IdealDelivered/20 {

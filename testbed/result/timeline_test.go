@@ -56,7 +56,7 @@ func TestTimeLinesOfRanks(t *testing.T) {
 	stops := []Pause{{"l1", 2, 3, 150_000, 180_000}, {"l2", 2, 3, 150_000, 400_000}, {"h1", 1, 3, 190_000, 195_000}}
 	last := lastOf(net, &r.Plans[0], r, stops)
 	if len(last) != 2 || last[0].Step != 6 || last[0].Where != "7 packets were sent again" || last[1].Step != 2 || last[1].Src != "h1" ||
-		!strings.HasPrefix(last[1].Where, "l1 port 2 was paused 30.0 us") {
+		!strings.HasPrefix(last[1].Where, "l1 port 2 was paused 30.0 µs") {
 		t.Errorf("the last messages are %+v", last)
 	}
 }

@@ -47,7 +47,7 @@ type Scenario struct {
 	// Source is what the experiment reproduces, as in "RLB, figure 12".
 	Source string `yaml:"source"`
 	Keys
-	// Profiles is a short form for arms that differ only in the profile. A name may
+	// Profiles is a short form for variants that differ only in the profile. A name may
 	// end in the target that it runs on, as in drill@tna.
 	Profiles []string       `yaml:"profiles"`
 	Arms     []yamlfile.Raw `yaml:"arms"`  // the variants to compare: overlays of this file, each with a name
@@ -60,7 +60,7 @@ type Scenario struct {
 	// if that is more.
 	MaxSeedsOpen int            `yaml:"max_seeds_open" limits:"0.."`
 	Claims       []result.Claim `yaml:"claims"` // results that a paper claims
-	// Premise is the premise of claims that compare two arms and have none of their own.
+	// Premise is the premise of claims that compare two variants and have none of their own.
 	Premise result.Premise `yaml:"premise"`
 	// Small is the overlay of the small scale. Its key why explains why the
 	// experiment still answers the question.

@@ -221,14 +221,14 @@ func (t *Trace) Print(w io.Writer) error {
 	last := Line{Node: "-"}
 	for _, l := range t.lines {
 		if l.Node != last.Node || strings.HasPrefix(l.Text, "from ") || strings.HasPrefix(l.Text, "received") {
-			fmt.Fprintf(&b, "%s, %.3f us: ", l.Node, l.At.Microseconds())
+			fmt.Fprintf(&b, "%s, %.3f µs: ", l.Node, l.At.Microseconds())
 			if l.Branch != "" {
 				fmt.Fprintf(&b, "%s, ", l.Branch)
 			}
 			fmt.Fprintf(&b, "%s\n", l.Text)
 		} else {
 			if l.At != last.At {
-				fmt.Fprintf(&b, "  at %.3f us\n", l.At.Microseconds())
+				fmt.Fprintf(&b, "  at %.3f µs\n", l.At.Microseconds())
 			}
 			fmt.Fprintf(&b, "  %s\n", l.Text)
 		}
