@@ -114,7 +114,7 @@ func TestFlowletsEndAtEveryClock(t *testing.T) {
 	t.Parallel()
 	const gap = 200 * vtime.Microsecond
 	for profile, parameter := range map[string]string{
-		"letflow": "letflow.gap", "conga": "conga.gap", "clb": "clb.gap", "ar-flowlet": "ar.gap", "ar-flow": "ar.idle", "rlb-letflow": "letflow.gap",
+		"letflow": "letflow.gap", "conga": "conga.gap", "caver": "caver.gap", "clb": "clb.gap", "ar-flowlet": "ar.gap", "ar-flow": "ar.idle", "rlb-letflow": "letflow.gap",
 	} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()

@@ -431,16 +431,20 @@ func (s *Switch) SentPart(p *Packet, parts int64) int64 {
 		return 0
 	}
 	before := s.AddSum("link_load.bytes", "link_load.window", p.OutPort, uint32(p.Left)>>windowBits, uint32(p.Whole))
-	last := s.Cell("link_last", p.OutPort)
 	if before != 0 {
-		*last = int64(before)
+		*s.Cell("link_last", p.OutPort) = int64(before)
 	}
-	part := int64(0)
+	return s.LastPart(p.OutPort, parts)
+}
+
+// LastPart is SentPart without a packet that counts.
+func (s *Switch) LastPart(port int, parts int64) (part int64) {
+	weight, last := s.Config.Tables["link"][port]["weight"], *s.Cell("link_last", port)
 	for _, r := range usualRates {
 		if weightOf(r) == weight {
 			const unit = 4096
 			full := int64(r.Bytes(tofinoUnits.LoadTime()))
-			for n := int64(1); n < parts && full*n/parts/unit <= *last/unit; n++ {
+			for n := int64(1); n < parts && full*n/parts/unit <= last/unit; n++ {
 				part = n
 			}
 		}

@@ -14,14 +14,16 @@ network:
   switch: {buffer: 16MB, pfc: {xoff: 512KB}}
   change: [{link: l1-s1, rate: 10Gbps}]
 hosts: {cc: {algorithm: none}}
-profiles: [ecmp, caver]
+profiles: [ecmp, caver, caver@tna]
 traffic:
 - poisson: {sizes: websearch, load: 0.3, other_leaf: true, from: h1..h4, to: h5..h8, flows: 60}
 until: 100ms
 `
 	r := runSmall(t, text, Options{})
-	ecmp, caver := r[0].Summary, r[1].Summary
-	if caver.P99FCTUS > ecmp.P99FCTUS/2 {
-		t.Errorf("caver: p99 FCT %.0f us; ecmp: %.0f us", caver.P99FCTUS, ecmp.P99FCTUS)
+	ecmp := r[0].Summary
+	for _, caver := range r[1:] {
+		if caver.Summary.P99FCTUS > ecmp.P99FCTUS/2 {
+			t.Errorf("%s: p99 FCT %.0f us; ecmp: %.0f us", caver.Arm, caver.Summary.P99FCTUS, ecmp.P99FCTUS)
+		}
 	}
 }

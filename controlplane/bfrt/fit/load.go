@@ -64,6 +64,10 @@ func (s *Switch) Loads() []Load {
 		}
 		from = fmt.Sprintf("queues of %d %s in %d classes", n, kind, classes)
 	}
+	if n := len(s.choices()); s.register("caver_told_at") && n > 0 {
+		copies += n
+		from = fmt.Sprintf("acknowledgements from %d uplinks", n)
+	}
 	if s.register("departed") {
 		n := len(s.Node.Ports) * classes * len(pipes)
 		copies += n

@@ -22,7 +22,7 @@ func init() {
 		Base:      &model.Base{Choose: choose},
 		Header:    "congestion:8",
 		Fill: func(g *model.Drawer, h model.Fields) {
-			h["congestion"] = model.Pick(g, g.UpTo(full), min(g.Arg("caver", "accept"), full)) // on the limit, beside a load of 100
+			h["congestion"] = model.Pick(g, g.UpTo(full), min(g.Arg("caver", "accept"), full), g.UpTo(parts-1)*full/parts) // on the limit, beside a load of 100; steps of a Tofino
 		},
 		Limits:  map[string]int64{"caver.accept": 1000, "caver.depth": slots},
 		Special: map[string]int64{"caver.accept": 120}, // other draws are so low that only the best path is good enough
@@ -32,12 +32,19 @@ func init() {
 			"caver_best_load": {Draw: func(g *model.Drawer, _ int) int64 { return model.Pick(g, g.UpTo(full), 100) }},
 			"caver_next":      {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(slots - 1) }},
 			"caver_count":     {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(slots) }},
+			// On a Tofino.
+			"caver_best.load":   {Draw: func(g *model.Drawer, _ int) int64 { return model.Pick(g, g.UpTo(full), 100) }},
+			"caver_best.port":   {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(int64(g.Ports) - 1) }},
+			"caver_limit":       {Draw: func(g *model.Drawer, _ int) int64 { return model.Pick(g, g.UpTo(full), 120, g.UpTo(parts)*full/parts) }},
+			"caver_stack.count": {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(slots) }},
+			"caver_stack.next":  {Draw: func(g *model.Drawer, _ int) int64 { return g.UpTo(2 * slots) }},
 		},
 		V1model: model.Stages{model.Learn: learn, model.Routed: func(s *model.Switch, p *model.Packet) {
 			if p.Fabric != nil && p.Syndrome() >= 0 {
 				raise(s, p)
 			}
-		}}})
+		}},
+		Tofino: model.Stages{model.Read: tell, model.Depart: report, model.Hear: hear}})
 }
 
 // full is the load of a full link in a header.
@@ -102,6 +109,9 @@ func learn(s *model.Switch, p *model.Packet) {
 
 // choose is the sender's leaf, for data.
 func choose(s *model.Switch, p *model.Packet) model.Path {
+	if s.Tofino {
+		return chooseOnTofino(s, p)
+	}
 	byHash := s.HashPath(p)
 	f := s.Flowlet(p)
 	active := f.Active(p.Now, s.Setting("flowlet", "gap"))

@@ -31,3 +31,13 @@ func TestAPathIsGoodEnoughBelowItsShareOfTheBestLoad(t *testing.T) {
 		}
 	}
 }
+
+func TestLimitsOfATofino(t *testing.T) {
+	for _, c := range []struct{ best, percent, want int64 }{
+		{0, 120, 0}, {12, 120, 15}, {127, 120, 153}, {127, 0, 0}, {229, 120, full}, {128, 120, 0},
+	} {
+		if got := Limit(c.best, c.percent); got != c.want {
+			t.Errorf("beside %d of 255: below %d, want %d", c.best, got, c.want)
+		}
+	}
+}
