@@ -362,6 +362,7 @@ the file expects.`,
 	threadsFlag(fl, &o.Threads, "threads of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "`URL`: NATS server whose workers execute the runs, or local to start a server on this machine")
 	addServer(cmd, &server, &key, " (default: STORE/"+keyName+", which is made)")
+	fl.DurationVar(&o.Stall, "stall", exp.DefaultStall, "time without progress of virtual time after which a run fails; a worker's run is given to another worker once")
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, as in 30m; shared by all experiments (default: no limit)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -369,8 +370,8 @@ the file expects.`,
 			return usageErrorf(cmd, "--output is %q, expected table or json", output)
 		case f.on != "" && (server.URL != "" || earlier != ""):
 			return usageErrorf(cmd, "--on runs on this machine: leave out --workers and --earlier")
-		case o.Parallel < 1:
-			return usageErrorf(cmd, "--parallel is at least 1")
+		case o.Parallel < 1 || o.Stall <= 0:
+			return usageErrorf(cmd, "--parallel is at least 1, --stall is more than 0")
 		}
 		if *show {
 			for _, name := range args {

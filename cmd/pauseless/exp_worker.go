@@ -96,6 +96,7 @@ const manyJobs = 1000
 // useWorkers sets up o so that workers execute the runs of an experiment. End
 // closes the connection to the server.
 func useWorkers(cmd *cobra.Command, s farm.Options, key, store string, o *exp.Options) (end func(), err error) {
+	s.Stall = o.Stall
 	if key == "" {
 		key = filepath.Join(store, keyName)
 	}

@@ -23,6 +23,9 @@ type Options struct {
 	// Parallel is how many runs are made at the same time, Threads how many
 	// goroutines each has; zero means one.
 	Parallel, Threads int
+	// Stall is the time without progress of virtual time after which a run fails; zero is
+	// DefaultStall.
+	Stall time.Duration
 	// Maker, if set, makes the runs in place of this process.
 	Maker Maker
 	// Budget, if not zero, is the time after which no further run is begun.
@@ -428,11 +431,17 @@ func (r *runner) one(ctx context.Context, j Job) error {
 		})
 	} else {
 		begin()
-		rec, err = r.p.Record(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
-			e := event(Progressing)
-			e.At = at
-			r.emit(e)
-		}})
+		rec, err = Watched(ctx, r.o.Stall, func(ctx context.Context, progress func(fabric.Progress)) (*Record, error) {
+			return r.p.Record(ctx, j, scenario.Options{Threads: r.o.Threads, Progress: func(at fabric.Progress) {
+				progress(at)
+				if ctx.Err() != nil {
+					return
+				}
+				e := event(Progressing)
+				e.At = at
+				r.emit(e)
+			}})
+		})
 	}
 	took := time.Since(begun)
 	if err := ctx.Err(); err != nil {

@@ -207,7 +207,7 @@ func TestMessagesAreTiedToWhatTheyAreAbout(t *testing.T) {
 	// A failure counts for the request that it answers: one that is sent again does not.
 	for try, want := range map[string]bool{"old": false, "try": true} {
 		farm, _ := farmInMemory()
-		text, err := json.Marshal(failure{try, "it has \x1b[31mfailed"})
+		text, err := json.Marshal(failure{try, "it has \x1b[31mfailed", nil})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestPoisonousJobEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := 0
-	b.w.make = func(*job) (string, *exp.Record, error) {
+	b.w.make = func(context.Context, *job) (string, *exp.Record, error) {
 		made++
 		panic("out of memory") // the worker's end
 	}

@@ -34,7 +34,7 @@ func BenchmarkEmptyJobs(b *testing.B) {
 	text := strings.Repeat("0123456789abcdef", 640)
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := at.Work(ctx, Worker{Parallel: 8, make: func(j *job) (string, *exp.Record, error) {
+		if err := at.Work(ctx, Worker{Parallel: 8, make: func(_ context.Context, j *job) (string, *exp.Record, error) {
 			return "", &exp.Record{Key: j.Key, Build: exp.Version(), Run: &result.Run{Profile: text, Seed: j.Seed}}, nil
 		}}); err != nil {
 			b.Error(err)

@@ -52,6 +52,9 @@ type Options struct {
 	// Lease is how long a worker may be silent before another gets its job; zero is
 	// 30 s.
 	Lease time.Duration
+	// Stall is the time without progress of virtual time after which a run is ended, and
+	// given to another worker once; zero is exp.DefaultStall.
+	Stall time.Duration
 	// Secret is the key of the farm.
 	Secret Key
 	// Build names the program; empty is exp.Version. Tests set it.
@@ -74,6 +77,7 @@ type Farm struct {
 	key     Key
 	id      string // of the key
 	lease   time.Duration
+	stall   time.Duration
 	log     func(text string)
 
 	mu      sync.Mutex
@@ -99,7 +103,7 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 	if o.Secret == (Key{}) {
 		return nil, errors.New("a farm needs a key")
 	}
-	f := &Farm{build: o.Build, key: o.Secret, id: o.Secret.id(), lease: o.Lease, log: o.Log, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)),
+	f := &Farm{build: o.Build, key: o.Secret, id: o.Secret.id(), lease: o.Lease, stall: o.Stall, log: o.Log, waiting: make(map[string][]chan struct{}), begun: make(map[string]func(string)),
 		sent: make(map[*exp.Plan]sentPlan), told: make(map[string]time.Time)}
 	if f.build == "" {
 		f.build = exp.Version()
@@ -263,13 +267,26 @@ type job struct {
 	// Try is a random number of the caller of Make, which it finds in a failure: an
 	// old one that someone sends again has another.
 	Try string `json:"try"`
+	// Stall is the time without progress after which a worker ends the run; zero is
+	// exp.DefaultStall.
+	Stall time.Duration `json:"stall,omitempty"`
 }
 
 // failure says why a run has failed, or why no worker has finished it.
 type failure struct {
 	Try  string `json:"try"`
-	Text string `json:"text"`
+	Text string `json:"text"` // empty: the run is tried again
+	// Hangs are the workers at which the run made no progress, and what was seen there.
+	Hangs []hang `json:"hangs,omitempty"`
 }
+
+// hang says that a run made no progress at a worker.
+type hang struct {
+	Worker string `json:"worker"`
+	Text   string `json:"text"`
+}
+
+func (h hang) String() string { return h.Worker + ": " + h.Text }
 
 // Limits of messages, in bytes unless said otherwise, besides those of plans and records.
 const (
@@ -353,7 +370,7 @@ func (f *Farm) Make(ctx context.Context, p *exp.Plan, j exp.Job, begun func(work
 		return nil, err
 	}
 	try := rand.Text()
-	message, err := json.Marshal(job{plan, j.Case, j.Seed, j.Key, try})
+	message, err := json.Marshal(job{plan, j.Case, j.Seed, j.Key, try, f.stall})
 	if err != nil {
 		return nil, err
 	}
@@ -438,15 +455,24 @@ func (f *Farm) result(ctx context.Context, j exp.Job, try string) (*exp.Record, 
 		f.retry(ctx, "failures of runs cannot be fetched", err)
 		return nil, ctx.Err()
 	}
-	var why failure
-	if text, ok := f.key.open(f.build, "failure", j.Key, entry.Value()); !ok || len(text) > 16*maxFailure || json.Unmarshal(text, &why) != nil {
+	why, ok := f.failure(j.Key, entry.Value())
+	if !ok {
 		f.retry(ctx, "the failure of a run is refused", errForged)
 		return nil, ctx.Err()
 	}
 	if why.Try != try { // of another process that wants the same run, or an old one
 		return nil, ctx.Err()
 	}
+	if why.Text == "" {
+		return nil, ctx.Err()
+	}
 	return nil, exp.RunError{Cause: errors.New(printable(why.Text))}
+}
+
+// failure returns the failure of a run that a worker has signed.
+func (f *Farm) failure(key string, message []byte) (why failure, ok bool) {
+	text, ok := f.key.open(f.build, "failure", key, message)
+	return why, ok && len(text) <= 16*maxFailure && json.Unmarshal(text, &why) == nil
 }
 
 // record checks that a result is that of a job.

@@ -300,7 +300,7 @@ func TestJobWithoutResultIsNotAcknowledged(t *testing.T) {
 		f.results = failing{memory{objects: map[string][]byte{}}}
 		var lines []string
 		f.log = func(text string) { lines = append(lines, text) }
-		b.w.make = func(j *job) (string, *exp.Record, error) {
+		b.w.make = func(_ context.Context, j *job) (string, *exp.Record, error) {
 			return "a run", &exp.Record{Key: j.Key, Build: "b", Run: &result.Run{}}, nil
 		}
 		m := &message{subject: f.subject("k"), data: secret.sign("b", "job", "k", []byte(`{"key":"k"}`))}
@@ -361,7 +361,7 @@ func TestClosedConnectionIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.w.make = func(j *job) (string, *exp.Record, error) {
+	b.w.make = func(_ context.Context, j *job) (string, *exp.Record, error) {
 		mine.Close()
 		return "", nil, errors.New("the connection is closed")
 	}

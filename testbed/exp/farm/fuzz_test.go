@@ -110,7 +110,7 @@ func (m *message) DoubleAck(context.Context) error  { m.answers = append(m.answe
 func farmInMemory() (*Farm, *bench) {
 	f := &Farm{build: "b", key: secret, id: secret.id(), lease: time.Minute, log: func(string) {}, waiting: map[string][]chan struct{}{}, sent: map[*exp.Plan]sentPlan{}, told: map[string]time.Time{},
 		plans: memory{objects: map[string][]byte{}}, results: memory{objects: map[string][]byte{}}, failed: keys{values: map[string]string{}}}
-	return f, &bench{f: f, plans: map[string]*exp.Plan{}}
+	return f, &bench{f: f, plans: map[string]*exp.Plan{}, hung: map[string]bool{}}
 }
 
 // FuzzMessages checks that invalid content of the queue, or of the stores of plans
@@ -131,7 +131,7 @@ func FuzzMessages(f *testing.F) {
 		f.Fatal(err)
 	}
 	j := p.Jobs()[0]
-	good, err := json.Marshal(job{name, j.Case, j.Seed, j.Key, "try"})
+	good, err := json.Marshal(job{name, j.Case, j.Seed, j.Key, "try", 0})
 	if err != nil {
 		f.Fatal(err)
 	}

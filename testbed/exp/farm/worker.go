@@ -11,10 +11,12 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pauseless/pauseless/fabric"
 	"github.com/pauseless/pauseless/testbed/exp"
 	"github.com/pauseless/pauseless/testbed/scenario"
 )
@@ -29,8 +31,11 @@ type Worker struct {
 	Idle time.Duration
 
 	// make, if set, replaces bench.make. Tests set it.
-	make func(*job) (name string, rec *exp.Record, err error)
+	make func(context.Context, *job) (name string, rec *exp.Record, err error)
 }
+
+// maxHangs is how many workers get a run that makes no progress at any of them.
+const maxHangs = 2
 
 // Work fetches jobs and makes their runs until ctx is done. It returns an error if
 // this build is refused, or if the connection ends permanently.
@@ -54,7 +59,7 @@ func (f *Farm) bench(ctx context.Context, w Worker) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{f: f, w: w, cons: cons, plans: make(map[string]*exp.Plan)}, nil
+	return &bench{f: f, w: w, cons: cons, plans: make(map[string]*exp.Plan), hung: make(map[string]bool)}, nil
 }
 
 // bench is the state of a worker.
@@ -65,6 +70,10 @@ type bench struct {
 
 	mu    sync.Mutex
 	plans map[string]*exp.Plan
+
+	stalls sync.Mutex
+	left   error           // a run that cannot be stopped: this worker takes no more
+	hung   map[string]bool // runs that hung here, and are left to others once
 }
 
 func (b *bench) work(ctx context.Context) error {
@@ -79,7 +88,7 @@ func (b *bench) work(ctx context.Context) error {
 
 func (b *bench) loop(ctx context.Context) error {
 	last := time.Now()
-	for ctx.Err() == nil && (b.w.Idle == 0 || time.Since(last) < b.w.Idle) {
+	for ctx.Err() == nil && b.leftBehind() == nil && (b.w.Idle == 0 || time.Since(last) < b.w.Idle) {
 		wait := b.f.lease / 6
 		if b.w.Idle > 0 {
 			wait = min(wait, b.w.Idle)
@@ -99,7 +108,14 @@ func (b *bench) loop(ctx context.Context) error {
 		b.handle(ctx, msg)
 		last = time.Now()
 	}
-	return nil
+	return b.leftBehind()
+}
+
+// leftBehind returns an error if a run here cannot be stopped.
+func (b *bench) leftBehind() error {
+	b.stalls.Lock()
+	defer b.stalls.Unlock()
+	return b.left
 }
 
 func isTimeout(err error) bool {
@@ -139,9 +155,13 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 		b.fail(ctx, msg, &j, key, fmt.Errorf("no worker has finished this run: %d have begun it, and each has ended, or was silent for %v; does it need more memory than they have? `exp run` without workers shows it", m.NumDelivered-1, b.f.lease))
 		return
 	}
+	if b.leaveToOthers(key) {
+		msg.Term() // Make queues the job again
+		return
+	}
 	host, _ := os.Hostname()
-	name := fmt.Sprintf("%.200s, process %d", host, os.Getpid())
-	b.f.nc.Publish(b.f.begins(key), b.f.key.sign(b.f.build, "begun", key, []byte(name)))
+	worker := fmt.Sprintf("%.200s, process %d", host, os.Getpid())
+	b.f.nc.Publish(b.f.begins(key), b.f.key.sign(b.f.build, "begun", key, []byte(worker)))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -156,7 +176,12 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 			}
 		}
 	})
-	name, rec, err := b.make(ctx, &j)
+	var named atomic.Value
+	named.Store(key)
+	rec, err := exp.Watched(ctx, max(j.Stall, 0), func(ctx context.Context, progress func(fabric.Progress)) (*exp.Record, error) {
+		return b.make(ctx, &j, func(name string) { named.Store(name) }, progress)
+	})
+	name := named.Load().(string)
 	close(done)
 	wg.Wait()
 	if ctx.Err() != nil {
@@ -166,6 +191,10 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 	if noPlan := (errNoPlan{}); errors.As(err, &noPlan) {
 		b.f.retry(ctx, "a plan cannot be fetched", err)
 		msg.Term() // Make sends the plan and queues the job again
+		return
+	}
+	if stalled := (exp.Stalled{}); errors.As(err, &stalled) {
+		b.stalled(ctx, msg, &j, name, worker, stalled)
 		return
 	}
 	var data []byte
@@ -189,17 +218,68 @@ func (b *bench) handle(ctx context.Context, msg jetstream.Msg) {
 // fail reports that a run has failed, and removes its job from the queue.
 func (b *bench) fail(ctx context.Context, msg jetstream.Msg, j *job, name string, cause error) {
 	b.f.log(fmt.Sprintf("%s: failed: %v", name, cause))
-	text, err := json.Marshal(failure{j.Try, fmt.Sprintf("%.*s", maxFailure, cause)})
+	if b.note(ctx, j.Key, failure{Try: j.Try, Text: fmt.Sprintf("%.*s", maxFailure, cause)}) == nil {
+		b.ack(ctx, msg)
+	}
+}
+
+// note stores why a run has failed so far.
+func (b *bench) note(ctx context.Context, key string, why failure) error {
+	text, err := json.Marshal(why)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	text = b.f.key.sign(b.f.build, "failure", j.Key, text)
-	if b.until(ctx, "the failure of a run cannot be stored", func(ctx context.Context) error {
-		_, err := b.f.failed.Put(ctx, b.f.named(j.Key), text)
+	text = b.f.key.sign(b.f.build, "failure", key, text)
+	return b.until(ctx, "the failure of a run cannot be stored", func(ctx context.Context) error {
+		_, err := b.f.failed.Put(ctx, b.f.named(key), text)
 		return err
-	}) == nil {
-		b.ack(ctx, msg)
+	})
+}
+
+// stalled gives a run that made no progress here to another worker, or reports that it
+// has failed at several.
+func (b *bench) stalled(ctx context.Context, msg jetstream.Msg, j *job, name, worker string, cause exp.Stalled) {
+	b.f.log(fmt.Sprintf("%s: %v\n%s", name, cause, cause.Stacks))
+	if cause.Left {
+		b.stalls.Lock()
+		b.left = fmt.Errorf("%s: %w; this worker takes no more runs: start it again", name, cause)
+		b.stalls.Unlock()
 	}
+	why := failure{Try: j.Try}
+	b.f.call(ctx, func(ctx context.Context) error {
+		entry, err := b.f.failed.Get(ctx, b.f.named(j.Key))
+		if err != nil {
+			return err // it has not hung before
+		}
+		if was, ok := b.f.failure(j.Key, entry.Value()); ok && was.Try == j.Try {
+			why.Hangs = was.Hangs
+		}
+		return nil
+	})
+	why.Hangs = append(why.Hangs, hang{worker, cause.Error()})
+	if len(why.Hangs) >= maxHangs {
+		var at []string
+		for _, h := range why.Hangs {
+			at = append(at, h.String())
+		}
+		b.fail(ctx, msg, j, name, fmt.Errorf("the run hung at %d workers: %s\n%s", len(at), strings.Join(at, "; "), cause.Stacks))
+		return
+	}
+	b.stalls.Lock()
+	b.hung[j.Key] = true
+	b.stalls.Unlock()
+	if b.note(ctx, j.Key, why) == nil {
+		msg.Term() // Make queues the job again
+	}
+}
+
+// leaveToOthers reports whether a run hung here, the first time that it is offered again.
+func (b *bench) leaveToOthers(key string) bool {
+	b.stalls.Lock()
+	defer b.stalls.Unlock()
+	hung := b.hung[key]
+	delete(b.hung, key)
+	return hung
 }
 
 // ack removes a job from the queue.
@@ -224,24 +304,26 @@ func (b *bench) until(ctx context.Context, what string, do func(context.Context)
 	return cmp.Or(err, ctx.Err())
 }
 
-// make makes the run of a job.
-func (b *bench) make(ctx context.Context, j *job) (name string, rec *exp.Record, err error) {
+// make makes the run of a job. It calls named as soon as it knows the run's name.
+func (b *bench) make(ctx context.Context, j *job, named func(string), progress func(fabric.Progress)) (*exp.Record, error) {
 	if b.w.make != nil {
-		return b.w.make(j)
+		name, rec, err := b.w.make(ctx, j)
+		named(name)
+		return rec, err
 	}
 	p, err := b.plan(ctx, j.Plan)
 	if err != nil {
-		return j.Key, nil, err
+		return nil, err
 	}
 	if j.Case < 0 || j.Case >= len(p.Scenario.Cases()) {
-		return j.Key, nil, fmt.Errorf("the plan has no case %d", j.Case)
+		return nil, fmt.Errorf("the plan has no case %d", j.Case)
 	}
 	mine := p.Job(j.Case, j.Seed)
+	named(p.Name(mine))
 	if mine.Key != j.Key {
-		return p.Name(mine), nil, errors.New("this worker would make another run than requested: the schemes of this machine differ (--schemes)")
+		return nil, errors.New("this worker would make another run than requested: the schemes of this machine differ (--schemes)")
 	}
-	rec, err = p.Record(ctx, mine, scenario.Options{Threads: max(b.w.Threads, 1)})
-	return p.Name(mine), rec, err
+	return p.Record(ctx, mine, scenario.Options{Threads: max(b.w.Threads, 1), Progress: progress})
 }
 
 // errNoPlan reports that the server has no such plan. The job is left to another
