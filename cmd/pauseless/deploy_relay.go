@@ -35,7 +35,7 @@ and takes faults at its control socket.`,
 			if err != nil {
 				return err
 			}
-			return relay.Run(cmd.Context(), c)
+			return relay.Run(cmd.Context(), c, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
 		},
 	}
 }

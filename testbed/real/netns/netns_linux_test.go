@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv("TEST_RELAY"); file != "" {
 		c, err := relay.ReadConfig(file)
 		if err == nil {
-			err = relay.Run(context.Background(), c)
+			err = relay.Run(context.Background(), c, func(string) {})
 		}
 		fmt.Println(err)
 		os.Exit(1)

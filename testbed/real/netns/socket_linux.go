@@ -3,8 +3,10 @@
 package netns
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -84,7 +86,10 @@ func (s *Socket) Read() (Captured, error) {
 		}
 		return true
 	})
-	return c, errors.Join(err, failed)
+	if err := cmp.Or(err, failed); err != nil {
+		return c, fmt.Errorf("interface %s: %w", s.file.Name(), err)
+	}
+	return c, nil
 }
 
 // Missed returns how many frames the kernel dropped since the last call.

@@ -47,6 +47,9 @@ func ReadConfig(name string) (*Config, error) {
 	if err := infile.JSON(text, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if len(c.Cables) == 0 {
+		return nil, fmt.Errorf("%s: it has no cables: expected {\"cables\": [{\"interfaces\": [\"A\", \"B\"]}]}", name)
+	}
 	taken := make(map[string]int)
 	for i, k := range c.Cables {
 		if k.Delay < 0 || k.Rate < 0 || k.Overhead < 0 || k.Loss < 0 || k.Loss > 1 || k.Interfaces[0] == "" || k.Interfaces[1] == "" {

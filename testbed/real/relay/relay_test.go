@@ -161,7 +161,10 @@ func TestConfigIsChecked(t *testing.T) {
 		`{"cables": [{"interfaces": ["a", "b"], "overhead": -1}]}`:                                            "cable 1",
 		`{"cables": [{"interfaces": ["a", "a"]}]}`:                                                            "cable 1: interface a is at cable 1 already",
 		`{"cables": [{"interfaces": ["a", "b"]}, {"interfaces": ["c", "a"]}]}`:                                "cable 2: interface a is at cable 1 already",
-		`{"cables": 3}`: "cables is number, must be a list",
+		`{"cables": 3}`:    "cables is number, must be a list",
+		`{"cables": null}`: "it has no cables: expected",
+		`{}`:               "it has no cables: expected",
+		`null`:             "it has no cables: expected",
 	} {
 		name := filepath.Join(t.TempDir(), "relay.json")
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {

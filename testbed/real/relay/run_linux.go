@@ -16,11 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run carries frames until ctx is done. It listens at c.Control once it does so.
-func Run(ctx context.Context, c *Config) error {
+// Run carries frames until ctx is done. It listens at c.Control once it does so. An
+// interface that is down or deleted loses its frames, which are counted as missed, until
+// it is up again, also another one with its name; log gets a line for each. Nothing else
+// stops.
+func Run(ctx context.Context, c *Config, log func(text string)) error {
 	runtime.LockOSThread() // one thread waits, with the precision of ppoll
 	defer runtime.UnlockOSThread()
-	r := &looped{carrier: newCarrier(c), requests: make(chan asked, 16)}
+	r := &looped{carrier: newCarrier(c), requests: make(chan asked, 16), log: log}
 	defer r.close()
 	for _, k := range c.Cables {
 		for _, name := range k.Interfaces {
@@ -61,6 +64,36 @@ type looped struct {
 	sockets     []*raw // two per cable
 	wake, woken int    // a pipe that ends ppoll
 	requests    chan asked
+	log         func(string)
+	down        int       // sockets whose interfaces are down
+	looked      time.Time // when they were last looked at
+}
+
+// lookEvery is the time between two looks at an interface that is down.
+const lookEvery = 100 * time.Millisecond
+
+// fail takes the interface of a socket down.
+func (r *looped) fail(s *raw, err error) {
+	if s.down == nil {
+		r.down++
+		s.down = err
+		r.log(fmt.Sprintf("interface %s carries nothing: %v; it is used again when it is up", s.bound.name, err))
+	}
+}
+
+// again takes interfaces up that are back.
+func (r *looped) again(now time.Time) {
+	if r.down == 0 || now.Sub(r.looked) < lookEvery {
+		return
+	}
+	r.looked = now
+	for _, s := range r.sockets {
+		if s.down != nil && s.bound.Again() == nil {
+			r.down--
+			s.down = nil
+			r.log(fmt.Sprintf("interface %s is up again", s.bound.name))
+		}
+	}
 }
 
 func (r *looped) close() {
@@ -79,24 +112,25 @@ func (r *looped) loop(ctx context.Context) error {
 		fds = append(fds, unix.PollFd{Fd: int32(s.FD()), Events: unix.POLLIN})
 	}
 	for ctx.Err() == nil {
-		var failed error
+		r.again(time.Now())
 		r.leave(time.Now(), func(w *wire, data []byte) bool {
-			err := r.sockets[2*w.cable+w.to].Send(data)
-			if errors.Is(err, unix.ENOBUFS) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO) {
+			s := r.sockets[2*w.cable+w.to]
+			if s.down != nil {
 				return false
 			}
-			if err != nil && failed == nil {
-				failed = err
+			err := s.Send(data)
+			if Gone(err) {
+				r.fail(s, err)
 			}
-			return err == nil
+			return err == nil // otherwise there is no room, or it is longer than the MTU
 		})
-		if failed != nil {
-			return failed
-		}
 		var timeout *unix.Timespec
 		if at, ok := r.next(); ok {
 			left := unix.NsecToTimespec(max(time.Until(at).Nanoseconds(), 0))
 			timeout = &left
+		}
+		if look := unix.NsecToTimespec(lookEvery.Nanoseconds()); r.down > 0 && (timeout == nil || timeout.Nano() > look.Nano()) {
+			timeout = &look
 		}
 		if _, err := unix.Ppoll(fds, timeout, nil); err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("ppoll: %w", err)
@@ -112,11 +146,12 @@ func (r *looped) loop(ctx context.Context) error {
 			}
 			for {
 				data, at, err := s.Read()
-				if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENETDOWN) {
+				if errors.Is(err, unix.EAGAIN) {
 					break
 				}
 				if err != nil {
-					return err
+					r.fail(s, err)
+					break
 				}
 				// Frames from end i are for the other end of its cable.
 				r.arrive(r.wires[i^1], at, data)
@@ -150,6 +185,9 @@ func (r *looped) answer() {
 	}
 }
 
+// maxRequest is the greatest length of a request in bytes.
+const maxRequest = 16 << 20
+
 // serve takes requests until the listener is closed.
 func (r *looped) serve(ctx context.Context, l net.Listener) {
 	for {
@@ -159,14 +197,12 @@ func (r *looped) serve(ctx context.Context, l net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			for in := bufio.NewReader(conn); ; {
-				line, err := in.ReadBytes('\n')
-				if err != nil {
-					return
-				}
+			in := bufio.NewScanner(conn)
+			in.Buffer(nil, maxRequest)
+			for in.Scan() {
 				var s Stats
 				q := asked{answer: make(chan Stats, 1)}
-				if err := json.Unmarshal(line, &q.Request); err != nil {
+				if err := json.Unmarshal(in.Bytes(), &q.Request); err != nil {
 					s.Error = err.Error()
 				} else {
 					select {
@@ -184,6 +220,9 @@ func (r *looped) serve(ctx context.Context, l net.Listener) {
 				if json.NewEncoder(conn).Encode(&s) != nil {
 					return
 				}
+			}
+			if err := in.Err(); err != nil {
+				json.NewEncoder(conn).Encode(&Stats{Error: fmt.Sprintf("a request has at most %d bytes: %v", maxRequest, err)})
 			}
 		}()
 	}

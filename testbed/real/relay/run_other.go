@@ -10,4 +10,6 @@ import (
 )
 
 // Run fails: this system has no packet sockets.
-func Run(context.Context, *Config) error { return errors.New("the relay of links needs Linux") }
+func Run(context.Context, *Config, func(string)) error {
+	return errors.New("the relay of links needs Linux")
+}

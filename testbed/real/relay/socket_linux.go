@@ -14,19 +14,25 @@ import (
 
 // PacketSocket opens a packet socket that receives all frames of an interface.
 func PacketSocket(iface string) (int, error) {
+	fd, _, err := packetSocket(iface)
+	return fd, err
+}
+
+// packetSocket also returns the number of the interface.
+func packetSocket(iface string) (fd, index int, err error) {
 	i, err := net.InterfaceByName(iface)
 	if err != nil {
-		return -1, fmt.Errorf("interface %s: %w", iface, err)
+		return -1, 0, fmt.Errorf("interface %s: %w", iface, err)
 	}
 	protocol := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
 	// With a protocol the socket would receive from all interfaces until bind;
 	// without one it receives nothing until then.
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) {
-			return -1, fmt.Errorf("capturing frames on %s needs root: run this with sudo", iface)
+			return -1, 0, fmt.Errorf("capturing frames on %s needs root: run this with sudo", iface)
 		}
-		return -1, fmt.Errorf("packet socket: %w", err)
+		return -1, 0, fmt.Errorf("packet socket: %w", err)
 	}
 	member := &unix.PacketMreq{Ifindex: int32(i.Index), Type: unix.PACKET_MR_PROMISC}
 	if err := errors.Join(
@@ -36,9 +42,9 @@ func PacketSocket(iface string) (int, error) {
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: i.Index}),
 	); err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("packet socket on %s: %w", iface, err)
+		return -1, 0, fmt.Errorf("packet socket on %s: %w", iface, err)
 	}
-	return fd, nil
+	return fd, i.Index, nil
 }
 
 // raw is a packet socket without Go's poller, for a loop that waits for many. It
@@ -47,15 +53,18 @@ type raw struct {
 	fd  int
 	buf []byte
 	oob [64]byte
+
+	bound *Bound
+	down  error // why it carries nothing
 }
 
 // openRaw opens an interface of this namespace.
 func openRaw(iface string) (*raw, error) {
-	fd, err := PacketSocket(iface)
+	fd, index, err := packetSocket(iface)
 	if err != nil {
 		return nil, err
 	}
-	r := &raw{fd: fd, buf: make([]byte, 1<<16)}
+	r := &raw{fd: fd, buf: make([]byte, 1<<16), bound: NewBound(fd, iface, index)}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("packet socket on %s: this needs Linux 4.20: %w", iface, err)

@@ -8,6 +8,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -111,6 +112,9 @@ func (l *loop) run(ctx context.Context, receive func(*packet.Frame), done func()
 			return ctx.Err()
 		case <-wait.C:
 		case b, ok := <-l.port.Frames():
+			if p, is := l.port.(interface{ Err() error }); !ok && is {
+				return cmp.Or(l.err, p.Err())
+			}
 			if !ok {
 				return l.err
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -14,16 +15,20 @@ import (
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/testbed/real/netns"
+	"github.com/pauseless/pauseless/testbed/real/relay"
 )
 
 // rawPort is an interface through an AF_PACKET socket. It delivers only frames
 // for RoCEv2 hosts.
 type rawPort struct {
+	name    string
 	fd      int
+	bound   *relay.Bound // of the reader
 	mtu     int
 	frames  chan []byte
 	sockets []*net.UDPConn // see occupy
 	stop    chan struct{}
+	failed  error // why frames ended
 	once    sync.Once
 	done    sync.WaitGroup
 }
@@ -49,7 +54,7 @@ func Open(name string) (Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: %w", name, os.NewSyscallError("socket", err))
 	}
-	p := &rawPort{fd: fd, mtu: ifi.MTU, frames: make(chan []byte, 4096), stop: make(chan struct{})}
+	p := &rawPort{name: name, fd: fd, bound: relay.NewBound(fd, name, ifi.Index), mtu: ifi.MTU, frames: make(chan []byte, 4096), stop: make(chan struct{})}
 	// A receive buffer above net.core.rmem_max needs CAP_NET_ADMIN.
 	const room = 8 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) != nil {
@@ -98,6 +103,7 @@ func (p *rawPort) read() {
 	defer p.done.Done()
 	defer close(p.frames)
 	buf := make([]byte, 1<<16)
+	down := false
 	for {
 		n, from, err := unix.Recvfrom(p.fd, buf, 0)
 		select {
@@ -105,11 +111,20 @@ func (p *rawPort) read() {
 			return
 		default:
 		}
-		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENETDOWN) {
-			continue
+		if relay.Gone(err) && !down {
+			down = true
+			slog.Warn("interface carries nothing; it is used again when it is up", "interface", p.name, "error", err)
+		}
+		if down && p.bound.Again() == nil {
+			down = false
+			slog.Info("interface is up again", "interface", p.name)
+		}
+		if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) && !relay.Gone(err) {
+			p.failed = fmt.Errorf("interface %s: %w", p.name, err)
+			return
 		}
 		if err != nil {
-			return
+			continue // after a timeout, or as soon as it is up
 		}
 		if ll, ok := from.(*unix.SockaddrLinklayer); ok && ll.Pkttype == unix.PACKET_OUTGOING || !ours(buf[:n]) {
 			continue
@@ -146,22 +161,26 @@ func ours(b []byte) bool {
 	return false
 }
 
-// Send implements Port. It drops the frame if the interface's queue is full.
+// Send implements Port. It drops the frame if the interface's queue is full, and while
+// the interface is down or deleted.
 func (p *rawPort) Send(frame []byte) error {
 	for {
 		_, err := unix.Write(p.fd, frame)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
-		case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENETDOWN):
-			return nil
+		case err == nil, errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EAGAIN), relay.Gone(err):
+			return nil // lost, as on a link
 		}
-		return os.NewSyscallError("write", err)
+		return fmt.Errorf("interface %s: %w", p.name, err)
 	}
 }
 
 // Frames implements Port.
 func (p *rawPort) Frames() <-chan []byte { return p.frames }
+
+// Err returns why the frames have ended, if not by Close.
+func (p *rawPort) Err() error { return p.failed }
 
 // Close implements Port.
 func (p *rawPort) Close() error {

@@ -3,8 +3,10 @@
 package wire
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pauseless/pauseless/internal/need"
 
@@ -48,4 +50,75 @@ func TestHostsOverVeth(t *testing.T) {
 	if _, err := Open("plw-none"); err == nil {
 		t.Error("Open accepts an interface that does not exist")
 	}
+}
+
+// A port whose interface is set down, or deleted and made again, receives and sends again
+// when it is up.
+func TestInterfaceOfAHostComesBack(t *testing.T) {
+	const left, right = "plw-again-a", "plw-again-b"
+	set := func(name string, change func(netlink.Link) error) {
+		t.Helper()
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			err = change(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := func() {
+		need.No(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: left}, PeerName: right})) // without root, or in a bare container
+		set(left, netlink.LinkSetUp)
+		set(right, netlink.LinkSetUp)
+	}
+	add()
+	defer func() { set(left, netlink.LinkDel) }()
+	p, err := Open(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	n := 0
+	exchange := func() {
+		t.Helper()
+		other, err := Open(right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		n++
+		for _, way := range [][2]Port{{p, other}, {other, p}} {
+			frame := make([]byte, 60)
+			frame[12], frame[13], frame[14] = 0x88, 0x08, byte(n) // MAC control
+			if !need.Poll(func() bool {
+				if err := way[0].Send(frame); err != nil {
+					t.Fatal(err)
+				}
+				select {
+				case got, ok := <-way[1].Frames():
+					if !ok {
+						t.Fatal("the port has ended")
+					}
+					return bytes.Equal(got, frame)
+				case <-time.After(10 * time.Millisecond):
+					return false
+				}
+			}) {
+				t.Fatalf("no frame, round %d", n)
+			}
+		}
+	}
+	exchange()
+	set(left, netlink.LinkSetDown)
+	if err := p.Send(make([]byte, 60)); err != nil {
+		t.Errorf("a frame while the interface is down: %v", err)
+	}
+	set(left, netlink.LinkSetUp)
+	exchange()
+	set(left, netlink.LinkDel)
+	if err := p.Send(make([]byte, 60)); err != nil {
+		t.Errorf("a frame while there is no interface: %v", err)
+	}
+	add()
+	exchange()
 }
