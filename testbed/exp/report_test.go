@@ -138,4 +138,10 @@ func open(t *testing.T, page *webtest.Page, dir, name string, html []byte) {
 	if n := webtest.Eval[int](page, `[...document.querySelectorAll('[data-figure]')].filter(f => !f.querySelector('canvas, .values')).length`); n > 0 {
 		t.Errorf("%s: %d figures are empty", name, n)
 	}
+	// Whatever is clicked, the console stays empty. Two frames later all is drawn.
+	webtest.Eval[int](page, `(async () => {
+		for (const b of document.querySelectorAll('button, summary, input[type=checkbox]')) if (!/save/i.test(b.textContent)) b.click();
+		for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+		return 0;
+	})()`)
 }

@@ -4,7 +4,7 @@
 // synchronised with other charts, series that can be hidden, bands, SVG.
 
 import {armDash, colours, font} from './theme.js';
-import {digits, el, register, si, time} from './figure.js';
+import {digits, el, onResize, register, si, time} from './figure.js';
 import {RecordedPath, SVGContext} from './svg.js';
 
 const {uPlot} = globalThis; // of vendor/uplot, in a script before this one
@@ -277,12 +277,12 @@ export function chart(parent, spec) {
 		groups.get(spec.sync).push(f);
 	}
 	let width = 0;
-	new ResizeObserver(() => {
+	onResize(root, () => {
 		if (root.clientWidth !== width) {
 			width = root.clientWidth;
 			f.redraw();
 		}
-	}).observe(root);
+	});
 	return f;
 }
 

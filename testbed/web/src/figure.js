@@ -110,8 +110,14 @@ export function canvasFigure(parent, {title, height, draw, label}) {
 			return ctx.toString();
 		},
 	});
-	new ResizeObserver(() => f.redraw()).observe(root);
+	onResize(root, () => f.redraw());
 	return f;
+}
+
+/** Calls redraw when the size of an element changes; in the next frame, since it may change
+ * sizes itself, which browsers report as an error of the page. */
+export function onResize(root, redraw) {
+	new ResizeObserver(() => requestAnimationFrame(redraw)).observe(root);
 }
 
 /** The row of buttons of a figure. */
