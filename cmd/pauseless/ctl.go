@@ -229,6 +229,9 @@ func parseTarget(text string) (controlplane.Target, error) {
 	if name, rest, ok := strings.Cut(text, "="); ok {
 		t.Name, text = name, rest
 	}
+	if strings.HasPrefix(text, "unix:") {
+		return t, fmt.Errorf("%q is a Unix socket, and P4Runtime uses TCP: write HOST:PORT", text)
+	}
 	addr, device, ok := strings.Cut(text, "/")
 	if ok {
 		id, err := strconv.ParseUint(device, 0, 64)

@@ -126,12 +126,24 @@ func (l *List) Errorf(pos Pos, code Code, format string, args ...any) {
 			}
 		}
 	}
-	*l = append(*l, &Diagnostic{pos, Error, code, msg})
+	*l = append(*l, &Diagnostic{pos, Error, code, brief(msg)})
 }
 
 // Warnf adds a warning.
 func (l *List) Warnf(pos Pos, code Code, format string, args ...any) {
-	*l = append(*l, &Diagnostic{pos, Warning, code, fmt.Sprintf(format, args...)})
+	*l = append(*l, &Diagnostic{pos, Warning, code, brief(fmt.Sprintf(format, args...))})
+}
+
+// maxMessage is how many bytes of a message are kept: a file of another kind may have a
+// word of a megabyte where a name is expected.
+const maxMessage = 2000
+
+// brief shortens a message in the middle.
+func brief(msg string) string {
+	if len(msg) <= maxMessage {
+		return msg
+	}
+	return strings.ToValidUTF8(msg[:maxMessage/2], "") + " … " + strings.ToValidUTF8(msg[len(msg)-maxMessage/4:], "")
 }
 
 // HasErrors reports whether one of the diagnostics is an error.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestListSortsAndDropsRepeats(t *testing.T) {
@@ -112,6 +113,18 @@ func TestNestedCodesAreNotRepeated(t *testing.T) {
 		outer.Errorf(FilePos("s.yaml"), "invalid", c.format, c.arg)
 		if got := outer.Error(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// A message about a word of any length is short, with its beginning and its end.
+func TestMessagesAreShort(t *testing.T) {
+	var l List
+	l.Errorf(Pos{}, "x", "expected a name, not %q: write one", strings.Repeat("µ", 1<<20))
+	l.Warnf(Pos{}, "x", "expected a name, not %q: write one", strings.Repeat("µ", 1<<20))
+	for _, d := range l {
+		if n := len(d.Msg); n > maxMessage || !strings.HasPrefix(d.Msg, `expected a name, not "µµ`) || !strings.HasSuffix(d.Msg, `µ": write one`) || !utf8.ValidString(d.Msg) {
+			t.Errorf("%d bytes: %.100s", n, d.Msg)
 		}
 	}
 }
