@@ -17,8 +17,9 @@ import (
 const p4infoHead = `# proto-file: p4/config/v1/p4info.proto
 # proto-message: p4.config.v1.P4Info
 
-# What controllers see of the programs in this folder: each object once, after the programs
-# that have it. The lines of a program are its P4Info, as "pauseless compile" writes it.
+# What controllers see of the programs in this folder: each object once, after a line
+# with the programs that have it. The lines of a program are its P4Info, as
+# "pauseless compile" writes it.
 `
 
 // The P4Info of the programs under p4src is committed, so that a changed name, number or
@@ -49,13 +50,21 @@ func TestCommittedP4InfoIsCompiled(t *testing.T) {
 			programs[o] = append(programs[o], name)
 		}
 	}
-	b := bytes.NewBufferString(p4infoHead)
+	var groups []string
+	with := make(map[string][]string) // objects by the programs that have them
 	for _, o := range objects {
 		names := "all"
 		if len(programs[o]) < all {
 			names = strings.Join(programs[o], " ")
 		}
-		fmt.Fprintf(b, "# %s\n%s\n", names, o)
+		if with[names] == nil {
+			groups = append(groups, names)
+		}
+		with[names] = append(with[names], o)
+	}
+	b := bytes.NewBufferString(p4infoHead)
+	for _, names := range groups {
+		fmt.Fprintf(b, "# %s\n%s\n", names, strings.Join(with[names], "\n"))
 	}
 	golden.Check(t, "../../p4src/v1model/p4info.txtpb", b.Bytes())
 }
