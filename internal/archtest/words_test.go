@@ -145,6 +145,37 @@ func TestDocumentsUseTermsNotSyntax(t *testing.T) {
 	}
 }
 
+// longest are the most words of pages that were cut to what their readers need: a page
+// that outgrows its number is cut again, or a part of it gets a page of its own.
+var longest = map[string]int{
+	"README.md": 760, "RATIONALE.md": 1900,
+	"docs/controller.md": 1900, "docs/experiments.md": 1800, "docs/fabric.md": 2150, "docs/judge.md": 480, "docs/own-scheme.md": 1200,
+	"docs/performance.md": 1800, "docs/security.md": 1050, "docs/switch.md": 2300, "docs/tofino.md": 2300, "docs/tofino-fabric.md": 1000,
+	"gen/schemes/clb/README.md": 1050, "gen/schemes/pbfs/README.md": 1050, "gen/schemes/pcn/README.md": 800,
+	"gen/schemes/plb/README.md": 1500, "gen/schemes/rlb/README.md": 2600,
+}
+
+// Pages have no more words than longest says, without comments and the targets of links.
+func TestPagesStayShort(t *testing.T) {
+	notWords, word := regexp.MustCompile(`(?s)<!--.*?-->|\]\([^)]*\)`), regexp.MustCompile(`[\pL\pN]`)
+	for page, most := range longest {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, w := range strings.Fields(notWords.ReplaceAllString(string(text), " ")) {
+			if word.MatchString(w) {
+				n++
+			}
+		}
+		t.Logf("%s: %d of %d words", page, n, most)
+		if n > most {
+			t.Errorf("%s has %d words, more than %d: cut what readers do not need, or give a part a page of its own", page, n, most)
+		}
+	}
+}
+
 // notTerms are the parts of a line that quote files, programs and links.
 var notTerms = regexp.MustCompile("`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)|\"[^\"]*\"")
 
