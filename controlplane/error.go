@@ -10,6 +10,7 @@ import (
 
 	"github.com/pauseless/pauseless/controlplane/schema"
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/infile"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
@@ -53,7 +54,10 @@ type NotConnectedError struct {
 }
 
 func (e *NotConnectedError) Error() string {
-	text := unreached(e.Addr, e.Cause) + "; is a P4Runtime server running there?"
+	text := unreached(e.Addr, e.Cause)
+	if e.Cause == nil || infile.TLSAdvice(e.Cause) == "" {
+		text += "; is a P4Runtime server running there?"
+	}
 	if e.Switch == e.Addr { // it has no other name
 		return text
 	}
@@ -218,7 +222,14 @@ var ErrNoPipeline = errors.New("push one with SetPipeline or `pauseless ctl pipe
 // unreached says that a server cannot be reached, and why, with its address once.
 func unreached(addr string, cause error) string {
 	why := strings.TrimPrefix(plain(cause), "dial tcp "+addr+": ")
-	return fmt.Sprintf("cannot reach %s: %s", addr, strings.TrimPrefix(why, "connect: "))
+	text := fmt.Sprintf("cannot reach %s: %s", addr, strings.TrimPrefix(why, "connect: "))
+	if cause == nil {
+		return text
+	}
+	if advice := infile.TLSAdvice(cause); advice != "" {
+		text += "; " + advice
+	}
+	return text
 }
 
 // plainError prints a gRPC error without gRPC's framing.

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -255,25 +254,7 @@ func (c *ctl) tls() (*tls.Config, error) {
 	if c.ca == "" && c.cert == "" && c.key == "" {
 		return nil, nil
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.ca != "" {
-		pem, err := infile.Read(c.ca)
-		if err != nil {
-			return nil, err
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s has no PEM certificate", c.ca)
-		}
-	}
-	if c.cert != "" || c.key != "" {
-		pair, err := infile.KeyPair(c.cert, c.key)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
-	}
-	return conf, nil
+	return infile.ClientTLS(c.ca, c.cert, c.key)
 }
 
 // say returns a function that prints events to standard error.

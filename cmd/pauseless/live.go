@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -294,22 +293,7 @@ func (f *liveFlags) pageTLS() (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-	pair, err := infile.KeyPair(f.tlsCert, f.tlsKey)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
-	}
-	conf := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	if f.tlsCA != "" {
-		pem, err := infile.Read(f.tlsCA)
-		if err != nil {
-			return nil, err
-		}
-		conf.ClientCAs, conf.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-		if !conf.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s has no PEM certificate", f.tlsCA)
-		}
-	}
-	return conf, nil
+	return infile.ServerTLS(f.tlsCert, f.tlsKey, f.tlsCA)
 }
 
 // finished is a view.Source of recordings that do not grow.

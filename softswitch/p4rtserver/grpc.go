@@ -4,8 +4,7 @@ package p4rtserver
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -43,6 +42,9 @@ type GRPCConfig struct {
 	Wrap func(req any, call func() (any, error)) (any, error)
 }
 
+// handshakeTime is how long a client may take for the handshakes of TLS and HTTP/2.
+const handshakeTime = 10 * time.Second
+
 // GRPC returns a gRPC server with this service, health and reflection.
 func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 	if cfg.MaxMessage == 0 {
@@ -59,6 +61,7 @@ func (s *Server) GRPC(cfg GRPCConfig) (*grpc.Server, error) {
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(cfg.MaxStreams),
 		grpc.MaxHeaderListSize(1 << 16),
+		grpc.ConnectionTimeout(handshakeTime),
 		grpc.InTapHandle(s.admit.tap),
 		grpc.ForceServerCodecV2(s.admit.codec()),
 		grpc.StatsHandler(s.admit),
@@ -138,23 +141,11 @@ func (c *GRPCConfig) credentials() (credentials.TransportCredentials, error) {
 	case c.Cert == "" && c.Key == "" && c.CA == "":
 		return nil, nil
 	case c.Cert == "" || c.Key == "":
-		return nil, fmt.Errorf("TLS needs both a certificate and its key")
+		return nil, errors.New("TLS needs both a certificate and its key")
 	}
-	pair, err := infile.KeyPair(c.Cert, c.Key)
+	t, err := infile.ServerTLS(c.Cert, c.Key, c.CA)
 	if err != nil {
-		return nil, fmt.Errorf("certificate %s with key %s: %w", c.Cert, c.Key, err)
-	}
-	t := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	if c.CA != "" {
-		pem, err := infile.Read(c.CA)
-		if err != nil {
-			return nil, err
-		}
-		t.ClientCAs = x509.NewCertPool()
-		if !t.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", c.CA)
-		}
-		t.ClientAuth = tls.RequireAndVerifyClientCert
+		return nil, fmt.Errorf("TLS: %w", err)
 	}
 	return credentials.NewTLS(t), nil
 }

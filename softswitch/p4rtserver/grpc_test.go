@@ -183,10 +183,10 @@ func TestMistakesInTLSAreExplained(t *testing.T) {
 	_, otherKey := ca.issue("other", ca)
 	for want, cfg := range map[string]GRPCConfig{
 		"TLS needs both a certificate and its key": {Cert: cert},
-		"certificate none with key":                {Cert: "none", Key: key},
-		"private key does not match":               {Cert: cert, Key: otherKey},
-		"open none: no such file":                  {Cert: cert, Key: key, CA: "none"},
-		"holds no certificate":                     {Cert: cert, Key: key, CA: key},
+		"open none: no such file":                  {Cert: "none", Key: key},
+		"is the key of another certificate than":   {Cert: cert, Key: otherKey},
+		"open nothing: no such file":               {Cert: cert, Key: key, CA: "nothing"},
+		`has a PEM block "EC PRIVATE KEY"`:         {Cert: cert, Key: key, CA: key},
 	} {
 		if _, err := New(mustSwitch(t), Options{}).GRPC(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

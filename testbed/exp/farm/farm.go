@@ -136,6 +136,9 @@ func Connect(ctx context.Context, o Options) (*Farm, error) {
 	opts = append(opts, nats.SetCustomDialer(dialer{}))
 	nc, err := nats.Connect(o.URL, opts...)
 	if err != nil {
+		if advice := infile.TLSAdvice(err); advice != "" {
+			err = fmt.Errorf("%w; %s", err, advice)
+		}
 		return nil, fmt.Errorf("no NATS server at %s: %w", o.URL, err)
 	}
 	f.nc = nc

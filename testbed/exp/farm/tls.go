@@ -5,7 +5,6 @@ package farm
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 
 	"github.com/nats-io/nats.go"
 
@@ -22,17 +21,7 @@ func certificates(o Options) nats.Option {
 	}
 	var pool nats.RootCAsHandler
 	if o.CA != "" {
-		pool = func() (*x509.CertPool, error) {
-			pem, err := infile.Read(o.CA)
-			if err != nil {
-				return nil, err
-			}
-			p := x509.NewCertPool()
-			if !p.AppendCertsFromPEM(pem) {
-				return nil, fmt.Errorf("%s has no PEM certificate", o.CA)
-			}
-			return p, nil
-		}
+		pool = func() (*x509.CertPool, error) { return infile.Authorities(o.CA) }
 	}
 	return nats.ClientTLSConfig(pair, pool)
 }
