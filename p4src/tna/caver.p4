@@ -187,8 +187,9 @@ struct metadata_t {
     bit<8>  good;        // port of the path for the stack
     bit<1>  enough;      // the reported path is good enough
     bit<32> slot;        // of a path on the stack; 0 for none
-    port_t  offset;      // of this path, as an offset from first_port
-    port_t  beyond;      // how far this is beyond the last path; first the last path
+    bit<8>  first;       // first_port
+    bit<8>  offset;      // of this path, as an offset from it
+    bit<8>  beyond;      // how far this is beyond the last path
 }
 
 struct egress_metadata_t {
@@ -254,6 +255,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.good = 0;
         meta.enough = 0;
         meta.slot = 0;
+        meta.first = 0;
         meta.offset = 0;
         meta.beyond = 0;
         transition select(ig_intr_md.ingress_port) {
@@ -455,7 +457,7 @@ control Route(inout headers_t hdr,
         meta.choice = 1;
         meta.hash_shift = hash_shift;
         meta.last = (bit<8>) last_path;
-        meta.beyond = (port_t) last_path;
+        meta.first = first_port[7:0];
     }
 
     @name(".route") @kind("routes")
@@ -648,14 +650,14 @@ control Caver(inout headers_t hdr, inout metadata_t meta) {
     @name(".caver_paths") @index("leaf,slot:32") @unit("port")
     @brief("ports of the paths to a leaf that were found")
     Register<bit<8>, bit<11>>(2048, 0) caver_paths;
-    RegisterAction<bit<8>, bit<11>, port_t>(caver_paths) keep_path = {
+    RegisterAction<bit<8>, bit<11>, bit<8>>(caver_paths) keep_path = {
         void apply(inout bit<8> path) {
             path = meta.good;
         }
     };
-    RegisterAction<bit<8>, bit<11>, port_t>(caver_paths) take_path = {
-        void apply(inout bit<8> path, out port_t port) {
-            port = (port_t) path;
+    RegisterAction<bit<8>, bit<11>, bit<8>>(caver_paths) take_path = {
+        void apply(inout bit<8> path, out bit<8> port) {
+            port = path;
         }
     };
 
@@ -708,11 +710,12 @@ control Caver(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action from_first() {
-        meta.offset = meta.offset - meta.first_port;
+        meta.offset = meta.offset - meta.first;
     }
 
+    // A saturating difference needs fields that fill their containers.
     action from_last() {
-        meta.beyond = meta.offset |-| meta.beyond;
+        meta.beyond = meta.offset |-| meta.last;
     }
 
     apply {
@@ -748,7 +751,7 @@ control Caver(inout headers_t hdr, inout metadata_t meta) {
                 from_first();
                 from_last();
                 if (meta.beyond == 0) {
-                    meta.drawn = meta.offset[7:0];
+                    meta.drawn = meta.offset;
                 }
             }
         }
