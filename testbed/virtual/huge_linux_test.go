@@ -29,8 +29,8 @@ func TestHeapIsEnlargedOnce(t *testing.T) {
 	if grown := int64(mapped() - was); grown > size/2 {
 		t.Errorf("the heap has %d bytes more for a second network of the same size", grown)
 	}
-	if percent := debug.SetGCPercent(100); percent != 100 {
-		t.Errorf("the heap may now grow by %d %%", percent)
+	if debug.SetGCPercent(100) < 0 {
+		t.Error("no garbage is collected from now on")
 	}
 }
 
