@@ -42,7 +42,7 @@ func TestDifferencesOfTofino(t *testing.T) {
 		return strings.Compare(of[a][0]+a, of[b][0]+b)
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Differences of the programs for Tofino\n\nAll differences of the built-in programs for Tofino from those for v1model, as their manifests have them under `notes`.\n[The page on Tofino](tofino.md#what-differs-and-what-it-costs) has the most important ones with their consequences.\n\n| programs | difference |\n|---|---|\n")
+	fmt.Fprintf(&b, "# Differences of the programs for Tofino\n\nAll differences between the built-in programs for Tofino and those for v1model, from the `notes` of their manifests.\n[The page on Tofino](tofino.md#what-differs-and-what-it-costs) lists the most important ones with their consequences.\n\n| programs | difference |\n|---|---|\n")
 	for _, note := range notes {
 		programs := strings.Join(grouped(of[note], all), ", ")
 		switch n := len(of[note]); {
