@@ -123,7 +123,11 @@ func (d *documents) results() {
 // resultsPage writes the page of an outcome.
 func (d *documents) resultsPage(o *result.Outcome, notes []result.ClaimNote) {
 	var page bytes.Buffer
-	if err := o.WritePage(&page, notes); err != nil {
+	larger := ""
+	if p := d.kept(o.Experiment, scenario.Paper); p != nil && p != o {
+		larger = p.File()
+	}
+	if err := o.WritePage(&page, notes, larger); err != nil {
 		d.problem("%s: %w", o.File(), err)
 	}
 	d.files["docs/results/"+o.File()+".md"] = page.Bytes()

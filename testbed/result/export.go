@@ -226,10 +226,12 @@ type ClaimNote struct {
 }
 
 // WriteMarkdown writes the outcome as a page.
-func (o *Outcome) WriteMarkdown(w io.Writer) error { return o.WritePage(w, nil) }
+func (o *Outcome) WriteMarkdown(w io.Writer) error { return o.WritePage(w, nil, "") }
 
-// WritePage writes the outcome as a page, with a note for each claim.
-func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
+// WritePage writes the outcome as a page, with a note for each claim. If larger names the
+// outcome of the same experiment at the paper's scale, whose page is next to it, claims
+// are all that the page has.
+func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote, larger string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s", o.File(), strings.TrimSuffix(o.Summary, "."))
 	if o.Source != "" {
@@ -253,7 +255,12 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote) error {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, r)
 		}
 	}
-	for _, lines := range o.tables(false) {
+	tables := o.tables(false)
+	if larger != "" && len(o.Claims) > 0 {
+		fmt.Fprintf(&b, "\nThe means of [the paper's scale](%s.md) have a page; `pauseless exp show %s --from docs/results` prints these.\n", larger, o.Experiment)
+		tables = nil
+	}
+	for _, lines := range tables {
 		o.shorten(lines, 0, lines[0][0]+" by ")
 		writeTable(&b, uniform(lines), "")
 	}

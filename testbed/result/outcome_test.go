@@ -230,7 +230,7 @@ func TestPagesHaveNotes(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.4": {{60, 61}, {100, 101}}, "0.6": {{60, 61}, {100, 101}}})
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
 	var b strings.Builder
-	if err := o.WritePage(&b, []ClaimNote{{Of: " (figure 1)", Base: "3 PAUSE", Verdict: "; not significant (FDR)"}, {Of: " (figure 1)", Cause: "luck"}}); err != nil {
+	if err := o.WritePage(&b, []ClaimNote{{Of: " (figure 1)", Base: "3 PAUSE", Verdict: "; not significant (FDR)"}, {Of: " (figure 1)", Cause: "luck"}}, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -254,7 +254,7 @@ func TestPagesRepeatNothing(t *testing.T) {
 		o.Claims[i].Verdict, o.Claims[i].Why = Inconclusive, []string{why, "short"}[i%2]
 	}
 	var b strings.Builder
-	if err := o.WritePage(&b, []ClaimNote{{Base: "3 PAUSE"}, {Base: "4 PAUSE"}, {Base: "3 PAUSE"}, {Base: "5 PAUSE"}}); err != nil {
+	if err := o.WritePage(&b, []ClaimNote{{Base: "3 PAUSE"}, {Base: "4 PAUSE"}, {Base: "3 PAUSE"}, {Base: "5 PAUSE"}}, ""); err != nil {
 		t.Fatal(err)
 	}
 	for want, times := range map[string]int{
