@@ -420,13 +420,13 @@ func (s *seen) find(flow uint32) *slot {
 // at a root at the same time share few blocks.
 type visits struct {
 	w      *watch
-	blocks [][]vtime.Time
+	blocks []*[visitBlock]vtime.Time
 }
 
 const visitBlock = 256
 
 func (v *visits) visit(flow uint32, at vtime.Time) {
-	if b := int(flow / visitBlock); b < len(v.blocks) && v.blocks[b] != nil {
+	if b := flow / visitBlock; int(b) < len(v.blocks) && v.blocks[b] != nil {
 		t := &v.blocks[b][flow%visitBlock]
 		*t = max(*t, at+1) // zero: never
 	} else {
@@ -435,6 +435,8 @@ func (v *visits) visit(flow uint32, at vtime.Time) {
 }
 
 // first is visit with a block that is not there.
+//
+//go:noinline
 func (v *visits) first(flow uint32, at vtime.Time) {
 	if flow == 0 {
 		return
@@ -448,7 +450,7 @@ func (v *visits) first(flow uint32, at vtime.Time) {
 	for b >= len(v.blocks) {
 		v.blocks = append(v.blocks, nil)
 	}
-	v.blocks[b] = make([]vtime.Time, visitBlock)
+	v.blocks[b] = new([visitBlock]vtime.Time)
 	v.blocks[b][flow%visitBlock] = at + 1
 }
 
