@@ -30,7 +30,10 @@ func bursts(profile string, at []vtime.Time) string {
 		fmt.Fprintf(&traffic, "- burst: {from: h3, to: h4, flows: 2, size: 10KB, start: %dns}\n", (t+3*vtime.Microsecond)/vtime.Nanosecond)
 		fmt.Fprintf(&traffic, "- burst: {from: h6, to: h5, flows: 2, size: 40KB, start: %dns}\n", t/vtime.Nanosecond)
 	}
-	set := map[string]string{"ar-flow": "\nset: {ar.idle: 2ms}"}[profile]
+	set := map[string]string{
+		"ar-flow": "\nset: {ar.idle: 2ms}",
+		"caver":   "\nset: {caver.gap: 10us}", // a cell's zero counts as recent for this time after a wrap, and a first packet then takes no found path
+	}[profile]
 	return fmt.Sprintf(`
 name: bursts
 network:
