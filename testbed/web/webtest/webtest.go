@@ -93,6 +93,7 @@ func (p *Page) Go(url string) {
 	p.t.Helper()
 	p.at.Store(url)
 	p.Do(chromedp.Navigate(url), chromedp.WaitReady("html[data-ready]", chromedp.ByQuery))
+	Eval[bool](p, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))`) // figures are drawn in the frame after the first layout
 }
 
 // Do executes actions; an error fails the test.
