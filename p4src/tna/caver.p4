@@ -187,9 +187,12 @@ struct metadata_t {
     bit<8>  good;        // port of the path for the stack
     bit<1>  enough;      // the reported path is good enough
     bit<32> slot;        // of a path on the stack; 0 for none
+    bit<8>  found;       // port of this path
     bit<8>  first;       // first_port
-    bit<8>  offset;      // of this path, as an offset from it
-    bit<8>  beyond;      // how far this is beyond the last path
+    bit<8>  end;         // port of the last path
+    bit<8>  offset;      // of the found path, as an offset from the first
+    bit<8>  beyond;      // how far it is behind the last path
+    bit<8>  below;       // and before the first
 }
 
 struct egress_metadata_t {
@@ -255,9 +258,12 @@ parser IngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
         meta.good = 0;
         meta.enough = 0;
         meta.slot = 0;
+        meta.found = 0;
         meta.first = 0;
+        meta.end = 0;
         meta.offset = 0;
         meta.beyond = 0;
+        meta.below = 0;
         transition select(ig_intr_md.ingress_port) {
             9w0x44 &&& 9w0x7c: parse_internal; // recirculation ports of all pipelines
             default: parse_ethernet;
@@ -709,13 +715,15 @@ control Caver(inout headers_t hdr, inout metadata_t meta) {
         size = 35;
     }
 
-    action from_first() {
-        meta.offset = meta.offset - meta.first;
+    action find_end() {
+        meta.end = meta.first + meta.last;
     }
 
     // A saturating difference needs fields that fill their containers.
-    action from_last() {
-        meta.beyond = meta.offset |-| meta.last;
+    action measure() {
+        meta.offset = meta.found - meta.first;
+        meta.beyond = meta.found |-| meta.end;
+        meta.below = meta.first |-| meta.found;
     }
 
     apply {
@@ -743,14 +751,14 @@ control Caver(inout headers_t hdr, inout metadata_t meta) {
                 meta.share = meta.flow_hash[31:24];
             }
             hashed_path.apply();
+            find_end();
             if (meta.data == 1 && meta.new_flowlet == 1) {
                 meta.slot = pop.execute(meta.leaf[5:0]);
             }
             if (meta.slot != 0) {
-                meta.offset = take_path.execute(meta.leaf[5:0] ++ meta.slot[4:0]);
-                from_first();
-                from_last();
-                if (meta.beyond == 0) {
+                meta.found = take_path.execute(meta.leaf[5:0] ++ meta.slot[4:0]);
+                measure();
+                if (meta.beyond == 0 && meta.below == 0) {
                     meta.drawn = meta.offset;
                 }
             }
