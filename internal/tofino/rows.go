@@ -22,13 +22,19 @@ func ReadRows(file string) ([]*Program, error) {
 	if err := json.Unmarshal(data, &rows); err != nil || len(rows) == 0 {
 		return nil, fmt.Errorf("%s is not a report of `pauseless tofino report -o json`: %v", file, err)
 	}
-	var of, most [resources]int
-	for _, r := range rows {
-		for k := range resources {
-			if used := r.Used[k.String()]; used > most[k] && r.Percent[k.String()] > 0 {
-				most[k] = used
-				of[k] = int(math.Round(100 * float64(used) / r.Percent[k.String()]))
+	// Percentages have two digits behind the point: what there is of a resource is the
+	// number with which all of them are right.
+	var of [resources]int
+	for k := range resources {
+		least, most := 0.0, math.Inf(1)
+		for _, r := range rows {
+			if used, percent := float64(r.Used[k.String()]), r.Percent[k.String()]; used > 0 && percent > 0 {
+				least = max(least, 100*used/(percent+0.005))
+				most = min(most, 100*used/max(percent-0.005, 0))
 			}
+		}
+		if !math.IsInf(most, 1) {
+			of[k] = int(math.Round((least + most) / 2))
 		}
 	}
 	var list []*Program
