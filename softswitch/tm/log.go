@@ -31,6 +31,19 @@ func (k *Item) In() int { return int(k.what>>44) - 1 }
 type Log struct {
 	items       []Item // a ring, whose length is a power of two
 	first, next uint32 // numbers of the first packet and of that which comes next, modulo 2^32
+	coming      int32  // packets among Manager.arrivals, while these are added
+	port        int32
+	queue       int8
+}
+
+// arrivals are the latest packets that came to queues that are followed, in order. They are
+// added to the logs together, as those of many queues are not in the cache.
+type arrivals struct {
+	n    int
+	list [64]struct {
+		Item
+		log uint32 // index in Manager.logs plus one
+	}
 }
 
 // leastRoom is the least number of packets that come before a log is full.
@@ -40,64 +53,95 @@ const leastRoom = 64
 func (m *Manager) Follow(port, q int) {
 	m.use(bit(q))
 	qu := &m.class(port, q).queue
-	m.logs = append(m.logs, Log{items: make([]Item, room(qu.depth.Packets))})
+	m.logs = append(m.logs, Log{items: make([]Item, room(qu.depth.Packets)), port: int32(port), queue: int8(q)})
+	if m.arrivals == nil {
+		m.arrivals = new(arrivals)
+	}
 	qu.log = uint32(len(m.logs))
-	l := m.Log(port, q)
+	l := &m.logs[qu.log-1]
 	for p := qu.head; p != nil; p = p.Behind() {
-		l.add(p)
+		l.add(itemOf(p))
 	}
 }
 
 // Log returns the log of a queue, nil if there is none. Follow makes it invalid.
 func (m *Manager) Log(port, q int) *Log {
 	if k := m.class(port, q).log; k > 0 {
+		if m.arrivals.n > 0 {
+			m.enlog()
+		}
 		return &m.logs[k-1]
 	}
 	return nil
 }
 
-// note adds a packet that has come to a queue that is followed.
+// note notes a packet that has come to a queue that is followed.
 func (m *Manager) note(qu *queue, p *Packet) {
-	l := &m.logs[qu.log-1]
-	if l.Len() == len(l.items) {
-		m.watch.Full(int(p.Out), int(p.Queue))
-		l.fit()
+	a := m.arrivals
+	k := &a.list[a.n%len(a.list)]
+	k.Item, k.log = itemOf(p), qu.log
+	if a.n++; a.n == len(a.list) {
+		m.enlog()
 	}
-	l.add(p)
 }
 
-// add adds a packet. There is room.
-func (l *Log) add(p *Packet) {
-	k := &l.items[l.next&uint32(len(l.items)-1)]
-	k.Came, k.what = p.Enqueued, uint64(p.Frame.Flow())|uint64(p.size)<<24
+// enlog adds the arrivals to the logs.
+func (m *Manager) enlog() {
+	list := m.arrivals.list[:m.arrivals.n]
+	m.arrivals.n = 0
+	for i := range list {
+		m.logs[list[i].log-1].coming++
+	}
+	for i := range list {
+		l := &m.logs[list[i].log-1]
+		if l.coming > 0 {
+			if l.Len()+int(l.coming) > len(l.items) {
+				m.watch.Full(int(l.port), int(l.queue))
+				l.fit()
+			}
+			l.coming = 0
+		}
+		l.add(list[i].Item)
+	}
+}
+
+// itemOf returns what a log has of a packet.
+func itemOf(p *Packet) Item {
+	k := Item{p.Enqueued, uint64(p.Frame.Flow()) | uint64(p.size)<<24}
 	if p.flags&isCharged != 0 && p.class == p.Queue {
 		k.what |= uint64(p.In+1) << 44
 	}
+	return k
+}
+
+// add adds a packet. There is room.
+func (l *Log) add(k Item) {
+	l.items[l.next&uint32(len(l.items)-1)] = k
 	l.next++
 }
 
 // room returns the length of a ring for n packets and leastRoom more.
 func room(n int) int { return 1 << bits.Len(uint(n+leastRoom-1)) }
 
-// fit makes room for leastRoom packets. A ring that is much longer than the queue becomes
+// fit makes room for the packets that come and leastRoom more. A ring that is much longer than the queue becomes
 // shorter, as all of it goes through the processor's cache.
 func (l *Log) fit() {
-	n := room(l.Len())
+	n := room(l.Len() + int(l.coming))
 	if n <= len(l.items) && len(l.items) < 4*n {
 		return
 	}
-	other := Log{items: make([]Item, n), first: l.first, next: l.first}
+	other := *l
+	other.items, other.next = make([]Item, n), l.first
 	for k := range l.Items(0, l.Len()) {
-		other.items[other.next&uint32(n-1)] = *k
-		other.next++
+		other.add(*k)
 	}
 	*l = other
 }
 
-// Gone returns how many packets of the log of a queue have left it: the first ones. In
-// Watcher.Full it may be one less, as the packet that comes is in the queue already.
+// Gone returns how many packets of the log of a queue have left it: the first ones.
 func (m *Manager) Gone(port, q int) int {
-	return max(m.Log(port, q).Len()-m.class(port, q).depth.Packets, 0)
+	l := m.Log(port, q)
+	return min(max(l.Len()+int(l.coming)-m.class(port, q).depth.Packets, 0), l.Len())
 }
 
 // Len returns the number of packets in a log.

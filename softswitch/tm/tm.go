@@ -219,6 +219,7 @@ type Manager struct {
 	shared, apart int64
 	free          *Packet
 	logs          []Log
+	arrivals      *arrivals // nil: no queue is followed
 	works         []work
 	ready         []int // ports that may have something to send
 	running       bool

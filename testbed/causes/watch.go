@@ -326,12 +326,15 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 func (w *watch) shares(port, class int) (list []share, all int) {
 	w.seen.clear()
 	l := w.held(port, class)
+	at := -1
 	for k := range l.Items(0, min(l.Len(), samplePackets)) {
-		at, ok := w.seen.add(k.Flow())
-		if ok {
-			list = append(list, share{flow: k.Flow()})
-			if k.Flow() != 0 {
-				all++
+		if flow := k.Flow(); at < 0 || list[at].flow != flow {
+			var ok bool
+			if at, ok = w.seen.add(flow); ok {
+				list = append(list, share{flow: flow})
+				if flow != 0 {
+					all++
+				}
 			}
 		}
 		list[at].bytes += k.Size()
