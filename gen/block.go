@@ -32,36 +32,32 @@ type block struct {
 	Name string `yaml:"name"`
 	// Summary is a phrase without a full stop.
 	Summary string `yaml:"summary"`
-	// Pick is the key and value of a profile that pick the block. A block without
-	// one is included if another needs it.
+	// Pick is the key and value of a profile that pick the block; one without is
+	// included if needed.
 	Pick map[string]string `yaml:"pick"`
-	// Otherwise is the value of that key that picks no block; "off" if not given.
+	// Otherwise is the value of that key for no block, "off" by default.
 	Otherwise string `yaml:"otherwise"`
 	// Default is true if the value is the default of the key.
 	Default bool `yaml:"default"`
-	// Place orders the blocks in the text, and the controls of several blocks in
-	// one stage. Shared blocks start at 0, base load balancers at 200, schemes
-	// applied after them at 300.
+	// Place orders blocks in the text, and controls in a stage: shared blocks from 0,
+	// base load balancers from 200, schemes applied after them from 300.
 	Place int `yaml:"place"`
 	// Hidden is true if the block is not listed among a program's features.
 	Hidden bool `yaml:"hidden"`
 	// Needs are the blocks, and options of blocks, that this block requires.
 	Needs []need `yaml:"needs"`
-	// Options are the options of the block, which others need as block.option, each
-	// with its meaning.
+	// Options are options that others need as block.option, with their meanings.
 	Options map[string]string `yaml:"options"`
-	// Hooks are the sections of other blocks that the block's text inserts.
+	// Hooks are sections of other blocks that the block's text inserts.
 	Hooks map[string]string `yaml:"hooks"`
 	// Refuses are the blocks that this one cannot be combined with.
 	Refuses []refusal `yaml:"refuses"`
-	// Parameters are numbers that configure the block. A profile sets them with
-	// set: {block.name: value}.
+	// Parameters are numbers that a profile sets with set: {block.name: value}.
 	Parameters []parameter `yaml:"parameters"`
-	// TooLarge are the blocks with which the program does not fit a Tofino, with
-	// the message of its compiler.
+	// TooLarge are blocks with which the program does not fit a Tofino, with the
+	// compiler's message.
 	TooLarge []refusal `yaml:"too_large"`
-	// Depth is the only unit of queue depth that the block supports; empty means
-	// any.
+	// Depth is the only supported unit of queue depth; empty means any.
 	Depth struct {
 		Unit    string `yaml:"unit"`
 		Because string `yaml:"because"`
@@ -85,13 +81,13 @@ type onTarget struct {
 	Place int `yaml:"place"`
 	// Plumbing is true if the block is not listed as a feature on the target.
 	Plumbing bool `yaml:"plumbing"`
-	// Unsupported is the reason why the target cannot run the block, if it cannot.
+	// Unsupported is the reason if the target cannot run the block.
 	Unsupported string `yaml:"unsupported"`
 	// Refuses are the blocks that this one cannot be combined with.
 	Refuses []refusal `yaml:"refuses"`
 	// Limits are the largest sizes that the block supports.
 	Limits []limit `yaml:"limits"`
-	// Defaults are those of parameters whose default differs on the target.
+	// Defaults are defaults of parameters that differ on the target.
 	Defaults map[string]otherDefault `yaml:"defaults"`
 	// Ingress applies controls in stages: "choose Nearest". On TNA, a control of
 	// stage choose is applied to a packet with several paths, once; with "always"
@@ -105,7 +101,7 @@ type onTarget struct {
 
 // parameter is a number with a unit: bytes, ns, bps, fraction or count.
 type parameter struct {
-	// Name is the name without that of the block.
+	// Name is the name without the block's.
 	Name string `yaml:"name"`
 	// Unit is one of bytes, ns, bps, fraction and count.
 	Unit string `yaml:"unit"`
@@ -119,7 +115,7 @@ type parameter struct {
 	UpTo string `yaml:"up_to"`
 	// With is the block with which programs use it; empty means always.
 	With string `yaml:"with"`
-	// Doc is a phrase: what the number decides.
+	// Doc is what the number decides.
 	Doc string `yaml:"doc"`
 }
 
@@ -137,7 +133,7 @@ type limit struct {
 	Size string `yaml:"size"`
 	// Most is its largest value.
 	Most int `yaml:"most"`
-	// Because is the error for larger ones: the reason.
+	// Because is the error for larger ones.
 	Because string `yaml:"because"`
 }
 

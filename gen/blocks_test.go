@@ -179,11 +179,11 @@ var (
 var meanings = map[string]string{
 	"above_kmax":       "kmax, then 0, or by how much the depth exceeds it",
 	"above_kmin":       "the same for kmin",
-	"departed":         "negative sum of the bytes of the ingress port that have left since the last copy",
+	"departed":         "negative sum of the ingress port's bytes that left since the last copy",
 	"dice":             "random number, masked by the ramp of RED",
 	"first_port":       "port of the first path",
 	"flow_hash":        "hash of the five-tuple",
-	"hash_shift":       "which bits of flow_hash choose the path: not those that the lower tier uses",
+	"hash_shift":       "which bits of flow_hash choose the path, other ones than in the lower tier",
 	"held":             "bytes of this packet that held_qlen of held_port counts",
 	"held_port":        "see held",
 	"known":            "meta.path is that of the flow's last packet",
@@ -250,7 +250,7 @@ func writeBlock(t *testing.T, b *strings.Builder, of *block, left map[string]str
 	fields := make(map[string]field)
 	for _, file := range []string{"common", "v1model", "tna"} {
 		for _, m := range sectionOf.FindAllStringSubmatch(of.files[file+".p4.tmpl"], -1) {
-			on := map[string]string{"common": "both targets", "v1model": "v1model", "tna": "TNA"}[file]
+			on := map[string]string{"common": "both", "v1model": "v1model", "tna": "TNA"}[file]
 			if m[1] == "egress_metadata" {
 				on += " egress"
 			}
@@ -259,12 +259,12 @@ func writeBlock(t *testing.T, b *strings.Builder, of *block, left map[string]str
 				old, known := fields[f[2]]
 				all := on
 				switch {
-				case known && (slices.Contains(strings.Split(old.on, ", "), on) || old.on == "both targets" && !strings.Contains(on, "egress")): // in both branches of a condition
+				case known && (slices.Contains(strings.Split(old.on, ", "), on) || old.on == "both" && !strings.Contains(on, "egress")): // in both branches of a condition
 					all = old.on
 				case known:
 					all = old.on + ", " + on
 					if all == "v1model, TNA" {
-						all = "both targets"
+						all = "both"
 					}
 				}
 				fields[f[2]] = field{all, cmp.Or(old.means, means)}

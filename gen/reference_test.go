@@ -120,7 +120,7 @@ func (r *reference) write(b *strings.Builder, block string, m *manifest.Manifest
 	}
 	head := "\n| parameter | default | at run time in | |\n|---|---|---|---|\n"
 	for _, p := range parameters {
-		fmt.Fprintf(b, "%s| `%s` | %s | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), strings.Join(p.Tables, "`, `"), p.Doc)
+		fmt.Fprintf(b, "%s| `%s` | `%s` | `%s` | %s |\n", head, p.Name, amount(p.Value, p.Unit), strings.Join(p.Tables, "`, `"), p.Doc)
 		head = ""
 	}
 	for _, x := range r.digests {

@@ -25,8 +25,8 @@ type Arg struct {
 //	xoff, mtu         in bytes
 //	in_flight         d·C, the bytes on a link
 //	rtt, host_rtt     base round trip between leaves, and between hosts, in ns
-//	alpha_shift       3 - log2 of alpha, of dynamic PFC thresholds
-//	shared, reserve   parts of the buffer for dynamic PFC thresholds, in bytes
+//	alpha_shift       3 - log2(alpha)
+//	shared, reserve   of the buffer, in bytes, for dynamic PFC thresholds
 //	tx_time(bytes)    on the link, in ns
 func (n Network) scope() *scope {
 	alpha, shared := n.Alpha, float64(n.Shared)
@@ -60,7 +60,7 @@ func (n Network) scope() *scope {
 //	byte_rate(rate)   bytes in 1024 units of time
 //	quantum(rate)     512 bit times in 1/1024 of a unit of time
 //	load_weight(rate) the load that a byte adds to a link, in 2^-16
-//	load_bytes(rate)  bytes in the time over which the load of a link is averaged
+//	load_bytes(rate)  bytes in the time over which loads are averaged
 //	rate_code(rate)   the code of a rate in HPCC's telemetry
 func (m *Manifest) scope(n Network, more map[string]float64) *scope {
 	s := n.slower().scope()
