@@ -94,7 +94,7 @@ func TestLicences(t *testing.T) {
 	}
 	slices.SortFunc(list, func(a, b module) int { return cmp.Compare(a.Path, b.Path) })
 	var b strings.Builder
-	b.WriteString("# Licences\n\nThe modules that `bin/pauseless` links, in addition to Go's own library (BSD-3-Clause). `make golden` writes this page from the modules' own files.\n" +
+	b.WriteString("# Licences\n\nThe modules that `bin/pauseless` links, in addition to Go's own library (BSD-3-Clause).\n`make golden` writes this page from the modules' own files.\n" +
 		"A test fails if a module is added or removed, or has a licence that is incompatible with Apache-2.0.\n\n| module | version | licence | file |\n|---|---|---|---|\n")
 	for _, m := range list {
 		name, file, err := of(m.Dir)

@@ -180,8 +180,10 @@ func (n *numbers) table(of string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `## Numbers of the paper
 
-A line for each number that the paper gives: the best and the worst of our readings of its figure, over scales, NICs, and what the paper leaves open. "reproduced" has at least half of the paper's effect, "smaller" less, "none" no effect with
-what the scheme acts on present, "opposite" one on the other side. "Not tested" has nothing to act on; "not tested, opposite" has nothing to act on, and costs something all the same. In "idle" the program did nothing.
+Each row is a number that the paper states, with the best and the worst of our readings of its figure, over scales, NICs, and what the paper leaves open.
+"Reproduced" has at least half of the paper's effect, "smaller" less, "opposite" one on the other side, and "none" has no effect although the scheme had something to act on.
+"Not tested" had nothing to act on; "not tested, opposite" nevertheless has a cost.
+"Idle" means that the program did nothing.
 
 | source | number | paper | best reading | worst reading |
 |---|---|---:|---|---|

@@ -34,7 +34,7 @@ var kinds = []struct {
 	also               string   // glob of other files that must fit the schema
 	keys               []string // keys on the page; nil: all
 }{
-	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`. `gen --list` lists the built-in ones; `gen --show NAME` prints one with all its parameters.",
+	{"profile", "Profiles", "A profile is a program to generate: `pauseless gen --profile FILE.yaml`.\n`gen --list` lists the built-in ones; `gen --profile NAME --show` prints one with all its parameters.",
 		gen.Defaults(), func(f string) error { _, err := gen.Read(f); return err }, "../../gen/schemes/*/profiles/*.yaml", nil},
 	{"scenario", "Scenarios", "A scenario is what is run: `pauseless fabric run FILE.yaml`.\n[Experiments](experiment.md) and [runs on real switches](live.md) are scenarios as well.",
 		newScenario(), readScenario, "../catalog/*/*.yaml", nil},

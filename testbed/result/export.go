@@ -237,7 +237,7 @@ func (o *Outcome) WritePage(w io.Writer, notes []ClaimNote, larger string) error
 	if o.Source != "" {
 		fmt.Fprintf(&b, " (%s)", o.Source)
 	}
-	fmt.Fprintf(&b, ". Means with their 95 %% intervals, scale %s, made by\n\n    %s\n", o.Scale, o.Command)
+	fmt.Fprintf(&b, ".\nMeans with their 95 %% intervals, scale %s, made by\n\n    %s\n", o.Scale, o.Command)
 	if o.Why != "" {
 		fmt.Fprintf(&b, "\nWhat was made smaller: %s\n", o.Why)
 	}
