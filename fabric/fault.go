@@ -124,14 +124,14 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 		return "slow", fmt.Errorf("a slow receiver has no keys but rate, from and until: give a fault of its own for the rest")
 	case ft.Slow != "":
 		if n := t.NodeByName(ft.Slow); n == nil || n.Kind != topo.Host {
-			return "slow", fmt.Errorf("no host is called %q%s", ft.Slow, diag.DidYouMean(ft.Slow, nodeNames(t, topo.Host)))
+			return "slow", fmt.Errorf("no host is called %q%s", ft.Slow, diag.OneOf(ft.Slow, nodeNames(t, topo.Host)))
 		}
 		return "", nil
 	case ft.Storm != "" && (ft.Link != "" || ft.Node != "" || len(ft.Pairs) > 0 || ft.Down || ft.Corrupt != 0 || ft.Loss != 0):
 		return "storm", fmt.Errorf("a storm has no keys but from and until: give a fault of its own for the rest")
 	case ft.Storm != "":
 		if n := t.NodeByName(ft.Storm); n == nil || n.Kind != topo.Host {
-			return "storm", fmt.Errorf("no host is called %q%s", ft.Storm, diag.DidYouMean(ft.Storm, nodeNames(t, topo.Host)))
+			return "storm", fmt.Errorf("no host is called %q%s", ft.Storm, diag.OneOf(ft.Storm, nodeNames(t, topo.Host)))
 		}
 		return "", nil
 	case (ft.Link == "") == (ft.Node == ""):
@@ -150,7 +150,7 @@ func (ft *Fault) Check(t *topo.Topology) (key string, err error) {
 		return "link", err
 	}
 	if n := t.NodeByName(ft.Node); n == nil || n.Kind != topo.Switch {
-		return "node", fmt.Errorf("no switch is called %q%s", ft.Node, diag.DidYouMean(ft.Node, nodeNames(t, topo.Switch)))
+		return "node", fmt.Errorf("no switch is called %q%s", ft.Node, diag.OneOf(ft.Node, nodeNames(t, topo.Switch)))
 	}
 	for _, pair := range ft.Pairs {
 		if src, dst := t.Pair(pair); src == nil || src.Kind != topo.Host || dst.Kind != topo.Host {
@@ -338,7 +338,7 @@ func findLinks(t *topo.Topology, name string) ([]int, error) {
 		first, second, two := strings.Cut(name, "-")
 		for _, node := range []string{first, second} {
 			if two && t.NodeByName(node) == nil {
-				return nil, fmt.Errorf("link %q: no node is called %q%s", name, node, diag.DidYouMean(node, append(nodeNames(t, topo.Switch), nodeNames(t, topo.Host)...)))
+				return nil, fmt.Errorf("link %q: no node is called %q%s", name, node, diag.OneOf(node, append(nodeNames(t, topo.Switch), nodeNames(t, topo.Host)...)))
 			}
 		}
 		return nil, fmt.Errorf("link %q: write two nodes, as in \"l1-s1\", or a port, as in \"l1:5\"", name)

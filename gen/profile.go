@@ -246,7 +246,11 @@ func (p *Profile) checkSet(errorf func(path, format string, args ...any)) {
 		name, rate, hasRate := strings.Cut(key, "@")
 		d, ok := loaded().define(name)
 		if !ok {
-			errorf("set."+key, "no parameter is called %q%s", name, diag.DidYouMean(name, loaded().parameterNames()))
+			like := diag.DidYouMean(name, loaded().parameterNames())
+			if like == "" {
+				like = "; `pauseless gen --profile NAME --show` lists the parameters of a profile"
+			}
+			errorf("set."+key, "no parameter is called %q%s", name, like)
 			continue
 		}
 		v, err := parseValue(p.Set[key], d.Unit)

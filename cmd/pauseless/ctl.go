@@ -170,7 +170,7 @@ func (c *ctl) targets(cmd *cobra.Command) ([]controlplane.Target, error) {
 			}
 		}
 		if !found {
-			return nil, usageErrorf(cmd, "--switch: no switch is called %q%s", name, didYouMean(name, names))
+			return nil, usageErrorf(cmd, "--switch: no switch is called %q%s", name, diag.OneOf(name, names))
 		}
 	}
 	return some, nil
@@ -190,7 +190,7 @@ func (c *ctl) placeThrift(cmd *cobra.Command, all []controlplane.Target) error {
 		}
 		at := slices.IndexFunc(all, func(t controlplane.Target) bool { return t.Name == name })
 		if at < 0 {
-			return usageErrorf(cmd, "--thrift: no switch is called %q", name)
+			return usageErrorf(cmd, "--thrift: no switch is called %q%s", name, likeTarget(name, all))
 		}
 		all[at].Thrift = addr
 	}
@@ -215,11 +215,13 @@ func (c *ctl) place(given []controlplane.Target) []controlplane.Target {
 	return all
 }
 
-func didYouMean(name string, known []string) string {
-	if hint := diag.DidYouMean(name, known); hint != "" {
-		return hint
+// likeTarget is diag.OneOf for the names of switches.
+func likeTarget(name string, known []controlplane.Target) string {
+	var names []string
+	for _, t := range known {
+		names = append(names, t.Name)
 	}
-	return "; there are: " + strings.Join(known, ", ")
+	return diag.OneOf(name, names)
 }
 
 // parseTarget reads [NAME=]HOST:PORT[/DEVICE].

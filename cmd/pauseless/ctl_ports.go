@@ -68,7 +68,7 @@ func placeMetrics(cmd *cobra.Command, given []string, targets []controlplane.Tar
 			name, addr = targets[i].Name, text
 		}
 		if !slices.ContainsFunc(targets, func(t controlplane.Target) bool { return t.Name == name }) {
-			return nil, usageErrorf(cmd, "--metrics: no switch is called %q", name)
+			return nil, usageErrorf(cmd, "--metrics: no switch is called %q%s", name, likeTarget(name, targets))
 		}
 		pages[name] = addr
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
 	"github.com/pauseless/pauseless/testbed/real/local"
@@ -126,7 +127,7 @@ func readDeployed(name string) (*deployed, error) {
 		if len(up) == 0 {
 			return nil, fmt.Errorf("network %s is not up, nor is another; `pauseless deploy netns` builds a network", name)
 		}
-		return nil, fmt.Errorf("no network %s is up%s", name, didYouMean(name, up))
+		return nil, fmt.Errorf("no network %s is up%s", name, diag.OneOf(name, up))
 	}
 	text, err := infile.Read(deployedFile(name))
 	if errors.Is(err, fs.ErrNotExist) {

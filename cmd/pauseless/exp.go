@@ -174,7 +174,7 @@ func (f *expFlags) each(cmd *cobra.Command, args []string) iter.Seq2[*exp.Plan, 
 		for _, name := range args {
 			p, err := f.plan(cmd, name)
 			if err == nil && slices.Contains(names, p.Scenario.Name) {
-				err = fmt.Errorf("%s: another experiment of this command is called %q, too, and has the same folder; give it another name", name, p.Scenario.Name)
+				err = fmt.Errorf("%s: another experiment of this command is also called %q and has the same folder; give it another name", name, p.Scenario.Name)
 			}
 			if !yield(p, err) || err != nil {
 				return

@@ -157,7 +157,7 @@ func (f *hostFlags) config() (*wire.Config, error) {
 		for _, id := range t.Hosts() {
 			names = append(names, t.Nodes[id].Name)
 		}
-		return nil, fmt.Errorf("--name: %s has no host %q%s", f.topology, f.name, diag.DidYouMean(f.name, names))
+		return nil, fmt.Errorf("--name: %s has no host %q%s", f.topology, f.name, diag.OneOf(f.name, names))
 	}
 	flows, err := workload.ReadTrace(f.flows, t)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/softswitch/p4rtserver"
 	"github.com/pauseless/pauseless/testbed/record"
@@ -228,8 +229,12 @@ func (f *liveFlags) counters(cmd *cobra.Command, fabric *controlplane.Fabric, o 
 		if !named {
 			name, addr = sessions[i].Name(), text
 		}
-		if !slices.ContainsFunc(sessions, func(s *controlplane.Session) bool { return s.Name() == name }) {
-			return usageErrorf(cmd, "--metrics: no switch is called %q", name)
+		var names []string
+		for _, s := range sessions {
+			names = append(names, s.Name())
+		}
+		if !slices.Contains(names, name) {
+			return usageErrorf(cmd, "--metrics: no switch is called %q%s", name, diag.OneOf(name, names))
 		}
 		o.Counters[name] = &record.Metrics{Addr: addr, Timeout: f.timeout}
 	}

@@ -60,6 +60,9 @@ fits into the stages: see "pauseless tofino build".`,
 			var all diag.List
 			for _, f := range args {
 				r, list := compiler.CheckTNA(compiler.Options{File: f})
+				if len(list) == 1 && list[0].Code == "file" {
+					return fmt.Errorf("%s %s; expected a P4 program", f, list[0].Msg)
+				}
 				if r.Set.Includes("v1model.p4") && !r.Set.Includes("tna.p4") {
 					return fmt.Errorf("%s is a program for v1model, not for a Tofino; `pauseless gen --target tna` writes programs for a Tofino", f)
 				}

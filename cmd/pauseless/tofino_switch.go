@@ -141,7 +141,7 @@ Counters are read from the chip. A controller may be connected at the same time.
 // at is not nil.
 func (t *tofinoSwitches) printPorts(ctx context.Context, p *printer, at any) error {
 	list := p.table("", both("switch"), both("port"), both("number"), both("pipeline"), both("rate"), both("fec"), both("state"),
-		column{"sends PFC", "sends_pfc"}, column{"obeys PFC", "obeys_pfc"}, column{"paused us", "paused_us"}, column{"pausing us", "pausing_us"},
+		column{"sends PFC", "sends_pfc"}, column{"obeys PFC", "obeys_pfc"}, column{"paused µs", "paused_us"}, column{"pausing µs", "pausing_us"},
 		column{"PFC in", "pfc_in"}, column{"PFC out", "pfc_out"}, both("dropped"), inJSON("frames_in"), inJSON("frames_out"), inJSON("time"))
 	for _, s := range t.open {
 		ports, err := s.client.PortStates(ctx)

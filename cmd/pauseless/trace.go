@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pauseless/pauseless/controlplane"
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/testbed/program"
 	"github.com/pauseless/pauseless/testbed/scenario"
 	"github.com/pauseless/pauseless/testbed/trace"
@@ -65,7 +66,7 @@ step by step then, with the same results.`,
 					for _, c := range s.Cases() {
 						names = append(names, c.String())
 					}
-					return usageErrorf(cmd, "--arm: there is no %q; there are: %s", arm, strings.Join(names, "; "))
+					return usageErrorf(cmd, "--arm: no variant is called %q%s", arm, diag.OneOf(arm, names))
 				}
 				c = s.Cases()[i]
 			}

@@ -187,7 +187,8 @@ func missingFile(cmd *cobra.Command, err error) error {
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Value.String() == missing.Path {
-			kind = fmt.Sprintf("; --%s expects: %s", f.Name, f.Usage)
+			name, usage := pflag.UnquoteUsage(f)
+			kind = fmt.Sprintf("; --%s needs %s: %s", f.Name, name, usage)
 		}
 	})
 	if kind == "" {

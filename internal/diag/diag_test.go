@@ -94,6 +94,28 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
+// Short names have no near candidate, so a few candidates are listed.
+func TestOneOf(t *testing.T) {
+	many := make([]string, 20)
+	for i := range many {
+		many[i] = fmt.Sprintf("host%d", i)
+	}
+	for _, c := range []struct {
+		name       string
+		candidates []string
+		want       string
+	}{
+		{"h9", []string{"h1", "h2"}, "; there are: h1, h2"},
+		{"ethrenet", []string{"ipv4", "ethernet"}, ` (did you mean "ethernet"?)`},
+		{"h9", nil, ""},
+		{"x", many, "; there are: " + strings.Join(many[:16], ", ") + " …"},
+	} {
+		if got := OneOf(c.name, c.candidates); got != c.want {
+			t.Errorf("OneOf(%q, %v) = %q, want %q", c.name, c.candidates, got, c.want)
+		}
+	}
+}
+
 // A nested diagnostic has its code once, as the last word.
 func TestNestedCodesAreNotRepeated(t *testing.T) {
 	var inner, outer List

@@ -23,6 +23,19 @@ func DidYouMean(name string, candidates []string) string {
 	return ` (did you mean "` + best + `"?)`
 }
 
+// OneOf is DidYouMean, or if no candidate is near, a list of the first 16.
+func OneOf(name string, candidates []string) string {
+	const most = 16
+	like := DidYouMean(name, candidates)
+	switch {
+	case like != "" || len(candidates) == 0:
+		return like
+	case len(candidates) > most:
+		return "; there are: " + strings.Join(candidates[:most], ", ") + " …"
+	}
+	return "; there are: " + strings.Join(candidates, ", ")
+}
+
 // distance returns the number of bytes to insert, delete, replace or swap
 // with a neighbour to get from a to b, or limit if it is at least that.
 func distance(a, b string, limit int) int {

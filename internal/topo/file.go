@@ -182,7 +182,7 @@ func (s *Spec) Build(f *yamlfile.File, path string) *Topology {
 	for name, addr := range s.Addresses {
 		n := t.NodeByName(name)
 		if n == nil || n.Kind != Switch {
-			r.errorf("addresses."+name, "no switch is called %q%s", name, diag.DidYouMean(name, t.names(Switch)))
+			r.errorf("addresses."+name, "no switch is called %q%s", name, diag.OneOf(name, t.names(Switch)))
 			continue
 		}
 		if err := checkAddress(addr); err != nil {
@@ -259,7 +259,12 @@ func (b *Builder) change(c *Change) string {
 	}
 	links := b.linksBetweenSwitches(c.Link)
 	if len(links) == 0 {
-		return fmt.Sprintf("no link between two switches is called %q", c.Link)
+		var names []string
+		for _, id := range b.linksBetweenSwitches("") {
+			l := &b.t.Links[id]
+			names = append(names, b.t.Nodes[l.A.Node].Name+"-"+b.t.Nodes[l.B.Node].Name)
+		}
+		return fmt.Sprintf("no link between two switches is called %q%s", c.Link, diag.OneOf(c.Link, names))
 	}
 	if c.Share > 0 {
 		rng := rand.New(rand.NewPCG(c.Seed, 0x746f706f))
@@ -297,7 +302,7 @@ func (b *Builder) linksBetweenSwitches(name string) []int {
 
 func (c *SwitchConfig) check(r *reporter) {
 	if _, ok := MMU(c.MMU); !ok && c.MMU != "" {
-		r.errorf("switch.mmu", "no buffer management is called %q; there are %s", c.MMU, strings.Join(MMUs, ", "))
+		r.errorf("switch.mmu", "no buffer management is called %q%s; there are %s", c.MMU, diag.DidYouMean(c.MMU, MMUs), strings.Join(MMUs, ", "))
 	}
 	c.fill()
 	c.Trimming.fill()

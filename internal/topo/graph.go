@@ -4,7 +4,10 @@ package topo
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/pauseless/pauseless/internal/diag"
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
@@ -76,7 +79,7 @@ func (g *Graph) check(key string, r *reporter) {
 			r.errorf(at+".name", "host %v", err)
 		}
 		if !switches[h.On] {
-			r.errorf(at+".on", "no switch is called %q", h.On)
+			r.errorf(at+".on", "no switch is called %q%s", h.On, diag.OneOf(h.On, slices.Sorted(maps.Keys(switches))))
 		}
 		link(at, h.Rate, h.Delay, h.Count)
 	}
@@ -84,7 +87,7 @@ func (g *Graph) check(key string, r *reporter) {
 		at := fmt.Sprintf("%s.links.%d", key, i)
 		for _, end := range []struct{ key, name string }{{"a", l.A}, {"b", l.B}} {
 			if !switches[end.name] {
-				r.errorf(at+"."+end.key, "no switch is called %q", end.name)
+				r.errorf(at+"."+end.key, "no switch is called %q%s", end.name, diag.OneOf(end.name, slices.Sorted(maps.Keys(switches))))
 			}
 		}
 		if l.Loss < 0 || l.Loss > 1 {

@@ -39,7 +39,7 @@ func LoadAt(name, scale string) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	if _, serr := os.Stat(name); errors.Is(serr, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file, and no experiment of that name", name)
+		return nil, fmt.Errorf("there is no file %s; expected an experiment, in YAML or by a name of `pauseless exp list`", name)
 	}
 	return scenario.ReadAt(name, scale)
 }

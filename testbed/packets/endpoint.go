@@ -357,5 +357,5 @@ func (r *Run) Number(name string, packet int) (uint32, error) {
 		}
 		return r.first[i] + uint32(packet) - 1, nil
 	}
-	return 0, fmt.Errorf("no series of packets is called %q%s", name, diag.DidYouMean(name, names))
+	return 0, fmt.Errorf("no series of packets is called %q%s", name, diag.OneOf(name, names))
 }

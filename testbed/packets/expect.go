@@ -51,10 +51,10 @@ func Check(expect []Expectation, list []Spec, t *topo.Topology, f *yamlfile.File
 		e := &expect[i]
 		at := func(key string) string { return fmt.Sprintf("expect.%d.%s", i, key) }
 		if e.Packets != "" && !slices.Contains(names, e.Packets) {
-			f.Errorf(at("packets"), "no series of packets is called %q%s", e.Packets, diag.DidYouMean(e.Packets, names))
+			f.Errorf(at("packets"), "no series of packets is called %q%s", e.Packets, diag.OneOf(e.Packets, names))
 		}
 		if n := t.NodeByName(e.At); n == nil || n.Kind != topo.Host || n.Host != n.ID || n.Stub == topo.Nothing {
-			f.Errorf(at("at"), "no host is called %q%s", e.At, diag.DidYouMean(e.At, ends(t)))
+			f.Errorf(at("at"), "no host is called %q%s", e.At, diag.OneOf(e.At, ends(t)))
 		}
 		if k := slices.Index(names, e.Packets); e.Stream != nil && (k < 0 || !list[k].connection()) {
 			f.Errorf(at("stream"), "stream is for the series of a TCP connection: tcp with bytes")

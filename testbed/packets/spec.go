@@ -146,12 +146,12 @@ func Prepare(list []Spec, t *topo.Topology, f *yamlfile.File, open func(name str
 func (s *Spec) prepare(t *topo.Topology, open func(name string) (io.ReadCloser, error)) (key string, err error) {
 	from := t.NodeByName(s.From)
 	if from == nil || from.Kind != topo.Host || from.Stub == topo.Nothing {
-		return "from", fmt.Errorf("no host is called %q%s", s.From, diag.DidYouMean(s.From, ends(t)))
+		return "from", fmt.Errorf("no host is called %q%s", s.From, diag.OneOf(s.From, ends(t)))
 	}
 	s.src, s.by = from.Host, from.ID
 	to := t.NodeByName(s.To)
 	if s.To != "" && (to == nil || to.Kind != topo.Host || to.Stub != topo.NoStub) {
-		return "to", fmt.Errorf("no host is called %q%s", s.To, diag.DidYouMean(s.To, ends(t)))
+		return "to", fmt.Errorf("no host is called %q%s", s.To, diag.OneOf(s.To, ends(t)))
 	}
 	kinds := 0
 	for _, given := range []bool{s.UDP != nil, s.TCP != nil, s.Ping, s.Pcap != "", s.Hex != ""} {

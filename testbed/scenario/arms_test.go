@@ -85,10 +85,10 @@ func TestArmsAndAxesMakeAGrid(t *testing.T) {
 
 func TestErrorsInArmsHaveTheirPosition(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"{name: drill, profile: drill}", "{name: drill, profile: drill, traffic: []}", "armed.yaml:7:3: an arm cannot have its own traffic"},
+		{"{name: drill, profile: drill}", "{name: drill, profile: drill, traffic: []}", "armed.yaml:7:3: a variant cannot have its own traffic"},
 		{"{name: drill, profile: drill}", "{name: drill, profile: drill, hosts: {recovry: irn}}", `armed.yaml:7:41: hosts: unknown key "recovry"`},
-		{"{name: drill, profile: drill}", "{name: off, profile: drill}", `two arms are called "off"`},
-		{"{name: drill, profile: drill}", "{name: drill}", "an arm has no profile"},
+		{"{name: drill, profile: drill}", "{name: off, profile: drill}", `two variants are called "off"`},
+		{"{name: drill, profile: drill}", "{name: drill}", "a variant has no profile"},
 		{"traffic.0.poisson", "traffic.7.poisson", `armed.yaml:11:21: "7" is not an index of this list of 3 elements`},
 		{"traffic.0.poisson.load", "traffic.0.poisson.laod", `traffic.0.poisson: unknown key "laod" (did you mean "load"?)`},
 		{"values: [0.2, 0.4]", "values: [0.2, 0.2]", `axis load has "0.2" twice`},
@@ -99,7 +99,7 @@ func TestErrorsInArmsHaveTheirPosition(t *testing.T) {
 		{"measure: 300us", "measure: 300", `write a time or a number of flows`},
 		{"warmup: 100us\nmeasure: 300us", "", "give either duration or flows"},
 		{"measure: 300us", "measure: 60ms", "warmup and measure end at 60.1ms, after until"},
-		{"name: off, profile: drill,", "name: off, profile: drill, network.leaf_spine.hosts_per_leaf: 3,", "arms drill and off get different flows"},
+		{"name: off, profile: drill,", "name: off, profile: drill, network.leaf_spine.hosts_per_leaf: 3,", "variants drill and off get different flows"},
 		{"set: {red.kmin: 100KB}", "set: {red.kmim: 100KB}", "red.kmim"},
 		{"until: 50ms", "until: 50ms\nmax_seeds: 1", "max_seeds is 1, and there are 2 seeds already"},
 		{"until: 50ms", "until: 50ms\nmax_seeds: 4\nmax_seeds_open: 3", "max_seeds_open is 3, and there may be 4 seeds without it"},
@@ -107,8 +107,11 @@ func TestErrorsInArmsHaveTheirPosition(t *testing.T) {
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, premise: {more: stalled_share, than: 3}}]", "no metric is called \"stalled_share\""},
 		{"until: 50ms", "until: 50ms\nclaims: [{with: off, than: drill}]", "a claim has one of the keys less, more and same"},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us.part4, with: off, than: drill}]", "there is no part 4 of traffic"},
-		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: dril}]", `"dril" is not an arm of this scenario (did you mean "drill"?)`},
-		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, at: {load: 0.3}}]", `axis load has no value "0.3"`},
+		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: dril}]", `no variant in arms or profiles is called "dril" (did you mean "drill"?)`},
+		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, at: {load: 0.3}}]", `axis load has no value "0.3"; it has 0.2, 0.4`},
+		{"until: 50ms", "until: 50ms\npaths: {h99: 1}", `no host is called "h99"`},
+		{"until: 50ms", "until: 50ms\npaths: {hl: 1}", `no host is called "hl"; there are: h1, h2`},
+		{"until: 50ms", "until: 50ms\nfaults: [{link: l1-sl, down: true}]", `no node is called "sl"; there are: `},
 		{"until: 50ms", "until: 50ms\nclaims: [{less: avg_fct_us, with: off, than: drill, paper: lots}]", `effect "lots"`},
 	} {
 		text := strings.Replace(armed, c.old, c.new, 1)

@@ -193,11 +193,11 @@ func (r *reader) arms() (arms []arm) {
 	f, s := r.f, r.s
 	switch {
 	case len(s.Arms) > 0 && f.Has("profiles"):
-		f.Errorf("profiles", "both arms and profiles are given; add the profiles to the arms, as in {profile: drill}")
+		f.Errorf("profiles", "both arms and profiles are given; add the profiles to arms, as in {profile: drill}")
 	case f.Has("arms") && len(s.Arms) == 0:
-		f.Errorf("arms", "no arms")
+		f.Errorf("arms", "arms lists no variant")
 	case len(s.Arms) == 0 && s.Profile != "" && f.Has("program"):
-		f.Errorf("program", "both profile and program are given; remove one, or make arms of them")
+		f.Errorf("program", "both profile and program are given; remove one, or make variants of them in arms")
 	case len(s.Arms) == 0 && f.Has("program"):
 		arms = append(arms, arm{}) // and those of profiles
 	case len(s.Arms) == 0 && len(s.Profiles) == 0 && s.Profile == "":
@@ -218,7 +218,7 @@ func (r *reader) arms() (arms []arm) {
 		path := fmt.Sprintf("arms.%d", i)
 		for _, key := range over.Keys() {
 			if top, _, _ := strings.Cut(key, "."); slices.Contains(notOfArms, top) {
-				f.Errorf(path, "an arm cannot have its own %s, since all arms get the same traffic; use points of vary for that", top)
+				f.Errorf(path, "a variant cannot have its own %s, since all variants get the same traffic; use vary for that", top)
 			}
 		}
 		if was := over.Text("was"); was != "" {
@@ -247,7 +247,7 @@ func (r *reader) points() []point {
 		keys := strings.Fields(a.Key)
 		switch {
 		case (len(a.Values) > 0) == (len(a.Points) > 0):
-			r.f.Errorf(path, "an axis has either a key and its values or points")
+			r.f.Errorf(path, "an axis of vary has either a key and its values or points")
 			continue
 		case len(a.Values) > 0 && len(keys) == 0:
 			r.f.Errorf(path, "key is missing: give the key that the values are for")
@@ -411,7 +411,7 @@ func (r *reader) cases(arms []arm, grid []point) {
 			}
 			c.Arm, c.Point, c.scenario = cmp.Or(a.name, c.Label), p.names, r.s.Name
 			if slices.ContainsFunc(r.s.cases, func(o *Case) bool { return o.Arm == c.Arm && slices.Equal(o.Point, c.Point) }) {
-				r.f.Errorf(blame, "two arms are called %q; give one of them another name", c.Arm)
+				r.f.Errorf(blame, "two variants are called %q; give one of them another name", c.Arm)
 			}
 			r.s.cases = append(r.s.cases, c)
 		}
@@ -422,7 +422,7 @@ func (r *reader) cases(arms []arm, grid []point) {
 	for _, path := range slices.Sorted(maps.Keys(used)) {
 		if !used[path] {
 			_, key, _ := strings.Cut(path, "set.")
-			r.f.Errorf(path, "%s has no effect: no program of these arms has a parameter of this name", key)
+			r.f.Errorf(path, "%s has no effect: no program of these variants has a parameter of this name", key)
 		}
 	}
 }
@@ -543,7 +543,7 @@ func (r *reader) profile(f *yamlfile.File, c *Case) {
 	}
 	name := c.Profile
 	if name == "" {
-		f.Errorf("profile", "an arm has no profile; `pauseless gen --list` shows the built-in ones")
+		f.Errorf("profile", "a variant has no profile; `pauseless gen --list` shows the built-in ones")
 		return
 	}
 	if !slices.Contains(gen.Names(), name) {
@@ -649,7 +649,11 @@ func (c *Case) check(f *yamlfile.File) {
 			continue // this error is reported elsewhere
 		}
 		if n := c.net.NodeByName(name); n == nil || n.Kind != topo.Host {
-			f.Errorf(join("paths", name), "no host is called %q", name)
+			var names []string
+			for _, id := range c.net.Hosts() {
+				names = append(names, c.net.Nodes[id].Name)
+			}
+			f.Errorf(join("paths", name), "no host is called %q%s", name, diag.OneOf(name, names))
 		}
 	}
 	for _, i := range c.Judge {
@@ -722,7 +726,7 @@ func (r *reader) claims(given []arm) {
 				continue
 			}
 			if !slices.Contains(arms, side.arm) {
-				f.Errorf(join(path, side.key), "%q is not an arm of this scenario%s", side.arm, diag.DidYouMean(side.arm, arms))
+				f.Errorf(join(path, side.key), "no variant in arms or profiles is called %q%s", side.arm, diag.OneOf(side.arm, arms))
 			}
 		}
 		if _, isNumber := c.Number(); c.Premise.IsZero() && !isNumber {
@@ -757,7 +761,7 @@ func (r *reader) premise(path string, p result.Premise, net *topo.Topology) {
 		r.f.Errorf(join(path, key), "%v", err)
 	}
 	if p.Of != "" && p.Of != "with" {
-		r.f.Errorf(join(path, "of"), "of is %q; use with, or leave it out for the arm of than", p.Of)
+		r.f.Errorf(join(path, "of"), "of is %q; use with, or leave it out for the variant of than", p.Of)
 	}
 }
 
@@ -771,13 +775,16 @@ func (r *reader) at(path string, at map[string]string) {
 			if a.Name != name {
 				continue
 			}
-			has := slices.ContainsFunc(a.Values, func(v result.Value) bool { return v.Text == at[name] })
-			if !has && r.s.Scale == Paper {
-				r.f.Errorf(join(path, name), "axis %s has no value %q", name, at[name])
+			var values []string
+			for _, v := range a.Values {
+				values = append(values, v.Text)
+			}
+			if !slices.Contains(values, at[name]) && r.s.Scale == Paper {
+				r.f.Errorf(join(path, name), "axis %s has no value %q; it has %s", name, at[name], strings.Join(values, ", "))
 			}
 		}
 		if !slices.Contains(names, name) {
-			r.f.Errorf(join(path, name), "no axis is called %q%s", name, diag.DidYouMean(name, names))
+			r.f.Errorf(join(path, name), "no axis is called %q%s", name, diag.OneOf(name, names))
 		}
 	}
 }
@@ -804,7 +811,7 @@ func (r *reader) sameTraffic() error {
 			return err
 		}
 		if !slices.EqualFunc(a, b, sameFlow) {
-			return fmt.Errorf("%s: arms %s and %s get different flows, because their networks differ; all arms must get the same traffic: use vary for keys that change it", r.f.Name, o.Arm, c.Arm)
+			return fmt.Errorf("%s: variants %s and %s get different flows, because their networks differ; all variants must get the same traffic: use vary for keys that change it", r.f.Name, o.Arm, c.Arm)
 		}
 	}
 	return nil

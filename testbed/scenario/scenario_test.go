@@ -203,7 +203,7 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		// Each error is at its key, also if that begins with another one.
 		{"traffic:", "set: {red.kmin: 1KB, red.kmin@9: 2KB}\ntraffic:", "small.yaml:8:34: red.kmin@9: "},
 		{"traffic:", "set: {red.a: 1KB, red.b: 2KB}\ntraffic:", "small.yaml:8:26: no parameter is called \"red.b\""},
-		{"rlb-drill]", "drill, rlb-drill]\nset: {red.a: 1KB}", "small.yaml:7:14: no parameter is called \"red.a\" [invalid]"},
+		{"rlb-drill]", "drill, rlb-drill]\nset: {red.a: 1KB}", "small.yaml:7:14: no parameter is called \"red.a\"; `pauseless gen --profile NAME --show` lists"},
 		{"network:", "topology: x.yaml\nnetwork:", "small.yaml:3:11: both network and topology"},
 		{"pfc: {xoff: 60KB}", "pfc: {alpha: 0.3}", "small.yaml:6:12: profile rlb-drill does not support the network's PFC thresholds: alpha is 0.3, must be a power of two from 1/128 to 8"},
 		{"60KB}}\nprofiles: [rlb-drill]", "60KB, hosts_only: true}}\nprofiles: [drill-bmv2]", "small.yaml:6:12: profile drill-bmv2 emulates PFC and pauses switches, too: use one with pfc: native"},
@@ -214,7 +214,7 @@ func TestErrorsAreFoundBeforeTheFirstRun(t *testing.T) {
 		{"until:", "paths: {h1: 0}\nuntil:", "0 paths, must be at least one"},
 		{"until:", "judge: [3]\nuntil:", "there is no part 3 of traffic"},
 		{"until:", "claims: [{less: stalled_flow, with: rlb-drill, than: rlb-drill}]\nuntil:", "did you mean \"stalled_flows\"?"},
-		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "\"drill\" is not an arm"},
+		{"until:", "claims: [{less: resent, with: rlb-drill, than: drill}]\nuntil:", "no variant in arms or profiles is called \"drill\""},
 	} {
 		text := strings.Replace(small, c.old, c.new, 1)
 		if _, err := Parse("small.yaml", []byte(text)); err == nil || strings.Count(err.Error(), c.want) != 1 {

@@ -239,7 +239,13 @@ func (h Hosts) pick(t *topo.Topology) ([]int, error) {
 		if leaf, ok := strings.CutPrefix(w, "leaf:"); ok {
 			n := t.NodeByName(leaf)
 			if n == nil || n.Leaf < 0 || n.Kind != topo.Switch {
-				return nil, fmt.Errorf("no leaf is called %q", leaf)
+				var leaves []string
+				for i := range t.Nodes {
+					if t.Nodes[i].Kind == topo.Switch && t.Nodes[i].Leaf >= 0 {
+						leaves = append(leaves, t.Nodes[i].Name)
+					}
+				}
+				return nil, fmt.Errorf("no leaf is called %q%s", leaf, diag.OneOf(leaf, leaves))
 			}
 			for _, p := range n.Ports {
 				add(p.Peer)
@@ -275,7 +281,7 @@ func host(t *topo.Topology, name string) (int, error) {
 		for _, id := range t.Hosts() {
 			names = append(names, t.Nodes[id].Name)
 		}
-		return 0, fmt.Errorf("no host is called %q%s", name, diag.DidYouMean(name, names))
+		return 0, fmt.Errorf("no host is called %q%s", name, diag.OneOf(name, names))
 	}
 	return n.ID, nil
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -143,7 +145,7 @@ func readTrace(name string, r io.Reader, t *topo.Topology) ([]fabric.Flow, error
 			w, _ := field(k)
 			id, ok := hosts[w]
 			if !ok && bad == "" {
-				bad = fmt.Sprintf("%s: no host is called %q", k, w)
+				bad = fmt.Sprintf("%s: no host is called %q%s", k, w, diag.OneOf(w, slices.Sorted(maps.Keys(hosts))))
 			}
 			return id
 		}

@@ -53,7 +53,7 @@ func Build(p *gen.Profile, t *topo.Topology, kind Kind, scale int64) (*program.P
 func (l *Lab) Differences() string {
 	text := l.given()
 	if l.Plan.Topology.Switch.PFC.HostsOnly {
-		text = strings.TrimSpace(text + "\nwarning: switch.pfc.hosts_only is ignored: these switches pause each other, too")
+		text = strings.TrimSpace(text + "\nwarning: switch.pfc.hosts_only is ignored: these switches also pause each other")
 	}
 	if c := l.Plan.Topology.Switch.Recirculation; l.Plan.Kind == BMv2 && l.Program.Manifest.RecirculationPort != 0 && (c.Latency > 0 || c.OwnBuffer) {
 		text = strings.TrimSpace(text + "\nwarning: BMv2 ignores switch.recirculation.latency and own_buffer; the queue of packets that recirculate is as long as the others")
