@@ -317,7 +317,7 @@ var sessionClauses = []clause{
 			x.Errorf("the error does not say of what: %v", e)
 		}
 	}, "PI has no stream errors"},
-	{"17", "Capabilities says which version of the API is served", func(x *bench) {
+	{"17", "Capabilities returns the version of the API that is served", func(x *bench) {
 		resp, err := x.client.Capabilities(x.ctx, &p4v1.CapabilitiesRequest{})
 		if err != nil || resp.P4RuntimeApiVersion != "1.5.0" {
 			x.Errorf("%v, %v, want 1.5.0", resp, err)

@@ -267,7 +267,7 @@ The page of an outcome has a line for each claim, with the effect that the paper
 - "Not significant (FDR)" marks differences that the procedure of Benjamini and Hochberg does not retain at a false discovery rate of 5 %% for each paper.
 - The column "cause" has the cause, if an experiment shows it that has the same traffic and scale and differs in nothing else.
   "Not known" is for claims with an effect in the paper that do not hold, or hold with an effect that is smaller by more than 10 points.
-- If a verdict is open, the column says whether the interval contains the paper's effect; this is not a cause.
+- If a verdict is open, the column states whether the interval contains the paper's effect; this is not a cause.
 
 | claims with an effect in the paper | number |
 |---|---:|
