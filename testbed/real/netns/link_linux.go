@@ -16,6 +16,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/testbed/real/local"
+	"github.com/pauseless/pauseless/testbed/real/relay"
 
 	"github.com/vishvananda/netlink"
 	vnetns "github.com/vishvananda/netns"
@@ -148,10 +149,10 @@ func upForSwitch(name string) error {
 func AwaitCarrier(name string) error {
 	const patience = 5 * time.Second
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		i, err := net.InterfaceByName(name)
+		i, err := relay.Interface(name)
 		switch {
 		case err != nil:
-			return fmt.Errorf("interface %s: %w", name, err)
+			return err
 		case i.Flags&net.FlagUp == 0:
 			return fmt.Errorf("interface %s is down: ip link set %s up", name, name)
 		case i.Flags&net.FlagRunning != 0:

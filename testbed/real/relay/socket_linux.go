@@ -6,11 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// Interface returns a network interface of this machine, or of the namespace that the
+// thread is in. It returns an error if there is none of that name.
+func Interface(name string) (*net.Interface, error) {
+	i, err := net.InterfaceByName(name)
+	if err == nil {
+		return i, nil
+	}
+	if all, aerr := net.Interfaces(); aerr == nil && !slices.ContainsFunc(all, func(i net.Interface) bool { return i.Name == name }) {
+		return nil, fmt.Errorf("there is no interface %s; `ip link` lists the interfaces", name)
+	}
+	return nil, fmt.Errorf("interface %s: %w", name, err)
+}
 
 // PacketSocket opens a packet socket that receives all frames of an interface.
 func PacketSocket(iface string) (int, error) {
@@ -20,9 +34,9 @@ func PacketSocket(iface string) (int, error) {
 
 // packetSocket also returns the number of the interface.
 func packetSocket(iface string) (fd, index int, err error) {
-	i, err := net.InterfaceByName(iface)
+	i, err := Interface(iface)
 	if err != nil {
-		return -1, 0, fmt.Errorf("interface %s: %w", iface, err)
+		return -1, 0, err
 	}
 	protocol := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
 	// With a protocol the socket would receive from all interfaces until bind;

@@ -21,3 +21,15 @@ func TestTimeStampsWhenTheClockIsSet(t *testing.T) {
 		}
 	}
 }
+
+// An interface that does not exist is an error that says how to find one, without words
+// of the operating system's interface.
+func TestMissingInterface(t *testing.T) {
+	const want = "there is no interface absent0; `ip link` lists the interfaces"
+	if _, err := Interface("absent0"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := Interface("lo"); err != nil {
+		t.Error(err)
+	}
+}

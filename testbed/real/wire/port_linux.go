@@ -41,9 +41,9 @@ func Open(name string) (Port, error) {
 	if err := netns.AwaitCarrier(name); err != nil {
 		return nil, err
 	}
-	ifi, err := net.InterfaceByName(name)
+	ifi, err := relay.Interface(name)
 	if err != nil {
-		return nil, fmt.Errorf("interface %s: %w", name, err)
+		return nil, err
 	}
 	// With a protocol the socket would receive from all interfaces until bind;
 	// without one it receives nothing until then.
