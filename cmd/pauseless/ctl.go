@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -219,7 +220,7 @@ func (c *ctl) place(given []controlplane.Target) []controlplane.Target {
 func likeTarget(name string, known []controlplane.Target) string {
 	var names []string
 	for _, t := range known {
-		names = append(names, t.Name)
+		names = append(names, cmp.Or(t.Name, t.Addr))
 	}
 	return diag.OneOf(name, names)
 }

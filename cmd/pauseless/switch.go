@@ -103,7 +103,7 @@ If all ports read from pcap files, the switch exits at the end of these files.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&file, "config", "", "`FILE`: YAML file that describes the switch; flags override it")
-	f.StringArrayVarP(&ports, "port", "p", nil, "`NUMBER@KIND:ARGUMENT`: a port, as in 1@if:veth0, 2@pcap:in.pcap,out.pcap or 3@mem:NAME (repeatable)")
+	f.StringArrayVarP(&ports, "port", "p", nil, "`NUMBER@KIND:ARGUMENT`: a port, as in 1@if:veth0, 2@pcap:in.pcap,out.pcap or 3@mem:NAME (repeatable; required unless --config has ports)")
 	f.StringArrayVar(&rates, "rate", nil, "`NUMBER=RATE`: rate of a port, as in 1=10Gbps (repeatable; default: no limit)")
 	f.IntVar(&flags.DeviceID, "device-id", 1, "P4Runtime device id")
 	f.StringVar(&flags.P4Info, "p4info", "", "`FILE`: P4Info of a JSON program, in protobuf text format")

@@ -73,7 +73,7 @@ it wrote.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&a.addrs, "addr", nil, "`NAME=HOST:PORT`: a switch of the topology and its BF Runtime server (repeatable)")
+	f.StringArrayVar(&a.addrs, "addr", nil, "`NAME=HOST:PORT`: a switch of the topology and its BF Runtime server (required; repeatable)")
 	f.StringArrayVar(&a.panel, "panel", nil, "`PORT=CONNECTOR/CHANNEL`: position of a port on the front panel (repeatable)")
 	f.UintSliceVar(&a.pipes, "pipes", []uint{0, 1}, "pipelines that run the program")
 	f.DurationVar(&a.rtt, "rtt", 0, "base round-trip time between two leaves, measured without load (default: that of the topology, without latencies of switches)")

@@ -40,7 +40,7 @@ type openTofino struct {
 
 func (t *tofinoSwitches) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&t.addrs, "addr", nil, "`[NAME=]HOST:PORT`: BF Runtime server of a switch (repeatable)")
+	f.StringArrayVar(&t.addrs, "addr", nil, "`[NAME=]HOST:PORT`: BF Runtime server of a switch (required; repeatable)")
 	f.StringVarP(&t.output, "output", "o", "table", "`FORM`: table or json")
 	f.Uint32Var(&t.device, "device", 0, "number of the device of the server (default 0)")
 	f.Uint32Var(&t.client, "client", 2, "number of this client, unique among the clients of a device")

@@ -148,9 +148,9 @@ func TestDocumentsUseTermsNotSyntax(t *testing.T) {
 // longest are the most words of pages that were cut to what their readers need: a page
 // that outgrows its number is cut again, or a part of it gets a page of its own.
 var longest = map[string]int{
-	"README.md": 760, "RATIONALE.md": 1900,
+	"README.md": 720, "RATIONALE.md": 1800, "docs/blocks.md": 3050, "docs/training-results.md": 1450, "docs/validation.md": 2050,
 	"docs/controller.md": 1900, "docs/experiments.md": 1800, "docs/fabric.md": 2150, "docs/judge.md": 480, "docs/own-scheme.md": 1200,
-	"docs/performance.md": 1720, "docs/security.md": 1050, "docs/switch.md": 2300, "docs/tofino.md": 2300, "docs/tofino-fabric.md": 1000,
+	"docs/performance.md": 1720, "docs/security.md": 950, "docs/switch.md": 2100, "docs/tofino.md": 2100, "docs/tofino-fabric.md": 950,
 	"gen/schemes/clb/README.md": 1050, "gen/schemes/pbfs/README.md": 1050, "gen/schemes/pcn/README.md": 800,
 	"gen/schemes/plb/README.md": 1500, "gen/schemes/rlb/README.md": 2600,
 }
