@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -18,9 +19,10 @@ import (
 // Socket sends and receives whole Ethernet frames on one interface, also from
 // outside the interface's namespace.
 type Socket struct {
-	file *os.File
-	buf  []byte
-	oob  [64]byte
+	file  *os.File
+	bound *relay.Bound
+	buf   []byte
+	oob   [64]byte
 }
 
 // Captured is a captured frame.
@@ -44,11 +46,11 @@ func Open(namespace, iface string) (s *Socket, err error) {
 }
 
 func openSocket(iface string) (*Socket, error) {
-	fd, err := relay.PacketSocket(iface)
+	fd, bound, err := relay.PacketSocket(iface)
 	if err != nil {
 		return nil, err
 	}
-	return &Socket{file: os.NewFile(uintptr(fd), iface), buf: make([]byte, 1<<16)}, nil
+	return &Socket{file: os.NewFile(uintptr(fd), iface), bound: bound, buf: make([]byte, 1<<16)}, nil
 }
 
 // Close closes the socket and ends a Read in progress.
@@ -104,7 +106,7 @@ func (s *Socket) Missed() int {
 }
 
 // Each calls do for every frame until do returns false, ctx is done, or reading
-// fails.
+// fails. While the interface is down or deleted it waits until it is back.
 func (s *Socket) Each(ctx context.Context, do func(Captured) bool) error {
 	stop := context.AfterFunc(ctx, func() { s.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -112,6 +114,18 @@ func (s *Socket) Each(ctx context.Context, do func(Captured) bool) error {
 		c, err := s.Read()
 		if ctx.Err() != nil {
 			return nil
+		}
+		if relay.Gone(err) {
+			slog.Warn("interface carries nothing; frames are captured again when it is up", "interface", s.file.Name(), "error", err)
+			for s.bound.Again() != nil {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+			slog.Info("interface is up again", "interface", s.file.Name())
+			continue
 		}
 		if err != nil {
 			return err

@@ -27,16 +27,10 @@ func Interface(name string) (*net.Interface, error) {
 }
 
 // PacketSocket opens a packet socket that receives all frames of an interface.
-func PacketSocket(iface string) (int, error) {
-	fd, _, err := packetSocket(iface)
-	return fd, err
-}
-
-// packetSocket also returns the number of the interface.
-func packetSocket(iface string) (fd, index int, err error) {
+func PacketSocket(iface string) (fd int, bound *Bound, err error) {
 	i, err := Interface(iface)
 	if err != nil {
-		return -1, 0, err
+		return -1, nil, err
 	}
 	protocol := uint16(unix.ETH_P_ALL)<<8 | uint16(unix.ETH_P_ALL)>>8
 	// With a protocol the socket would receive from all interfaces until bind;
@@ -44,9 +38,9 @@ func packetSocket(iface string) (fd, index int, err error) {
 	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) {
-			return -1, 0, fmt.Errorf("capturing frames on %s needs root: run this with sudo", iface)
+			return -1, nil, fmt.Errorf("capturing frames on %s needs root: run this with sudo", iface)
 		}
-		return -1, 0, fmt.Errorf("packet socket: %w", err)
+		return -1, nil, fmt.Errorf("packet socket: %w", err)
 	}
 	member := &unix.PacketMreq{Ifindex: int32(i.Index), Type: unix.PACKET_MR_PROMISC}
 	if err := errors.Join(
@@ -56,9 +50,9 @@ func packetSocket(iface string) (fd, index int, err error) {
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: i.Index}),
 	); err != nil {
 		unix.Close(fd)
-		return -1, 0, fmt.Errorf("packet socket on %s: %w", iface, err)
+		return -1, nil, fmt.Errorf("packet socket on %s: %w", iface, err)
 	}
-	return fd, i.Index, nil
+	return fd, &Bound{fd, i.Index, iface}, nil
 }
 
 // raw is a packet socket without Go's poller, for a loop that waits for many. It
@@ -74,11 +68,11 @@ type raw struct {
 
 // openRaw opens an interface of this namespace.
 func openRaw(iface string) (*raw, error) {
-	fd, index, err := packetSocket(iface)
+	fd, bound, err := PacketSocket(iface)
 	if err != nil {
 		return nil, err
 	}
-	r := &raw{fd: fd, buf: make([]byte, 1<<16), bound: NewBound(fd, iface, index)}
+	r := &raw{fd: fd, buf: make([]byte, 1<<16), bound: bound}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("packet socket on %s: this needs Linux 4.20: %w", iface, err)
