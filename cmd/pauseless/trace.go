@@ -62,11 +62,15 @@ step by step then, with the same results.`,
 			if arm != "" {
 				i := slices.IndexFunc(s.Cases(), func(c *scenario.Case) bool { return c.Arm == arm || c.String() == arm })
 				if i < 0 {
-					var names []string
+					var names, settings []string
 					for _, c := range s.Cases() {
-						names = append(names, c.String())
+						names, settings = append(names, c.Arm), append(settings, c.String())
 					}
-					return usageErrorf(cmd, "--arm: no variant is called %q%s", arm, diag.OneOf(arm, names))
+					like := diag.DidYouMean(arm, append(names, settings...))
+					if like == "" {
+						like = "; there are: " + strings.Join(settings, "; ")
+					}
+					return usageErrorf(cmd, "--arm: no variant is called %q%s", arm, like)
 				}
 				c = s.Cases()[i]
 			}
