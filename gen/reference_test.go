@@ -57,7 +57,7 @@ func TestReferenceOfBlocks(t *testing.T) {
 What each part of a program contains, as in its manifest.
 Time is in the units of the profile (nanoseconds or microseconds), queue lengths are in bytes.
 The last dimension of an index varies fastest.
-Parameters are those of a link of 40 Gb/s and 2 µs, with XOFF at 256 KB; those that a profile does not set follow from the links of the network.
+Parameters are for a link of 40 Gb/s and 2 µs, with XOFF at 256 KB; unless a profile sets them, they follow from the links of the network.
 ` + "`pauseless gen`" + ` writes the same as JSON next to each program.
 `)
 	for _, block := range slices.Sorted(maps.Keys(of)) {

@@ -225,7 +225,7 @@ func paperText(c *result.Judged) string {
 // counts writes how many numbers of each paper have which answer.
 func (n *numbers) counts(papers []string) string {
 	var b strings.Builder
-	b.WriteString("\n## Numbers of the papers\n\nA number that a paper states for a figure or table can have several readings.\nThe table counts the numbers by the answer of their best reading, and by that of the worst reading that was tested; [the pages of the papers](#claims) list them.\nA number counts once for each figure, whatever NICs and scales it was repeated with; experiments that leave out or change the traffic of a figure, such as pbfs-fig5-incast, are not readings of it.\n\n| paper | numbers | reading |")
+	b.WriteString("\n## Numbers of the papers\n\nA number that a paper states for a figure or table can have several readings.\nThe table counts the numbers by the answers of the best and of the worst reading that was tested; [the pages of the papers](#claims) list them.\nA number counts once for each figure, whatever NICs and scales it was repeated with; experiments that leave out or change the traffic of a figure, such as pbfs-fig5-incast, are not readings of it.\n\n| paper | numbers | reading |")
 	for _, a := range answers {
 		fmt.Fprintf(&b, " %s |", a)
 	}

@@ -185,7 +185,7 @@ The table counts claims by verdict ([rules](reference/statistics.md)):
 - open: inconclusive;
 - not tested: the premise of the claim is absent, or the scheme did nothing (idle).
 
-"With a number" are claims of which the paper states the size of the effect; a claim can hold although its effect is smaller than in the paper.
+"With a number" are claims whose effect the paper states as a number; a claim can hold although its effect is smaller than in the paper.
 "Others" are the papers' claims without a number, and our own, most of them about causes.
 
 | paper | scale | with a number: hold | not reproduced | open | not tested | others: hold | not reproduced | open | not tested |
