@@ -824,7 +824,7 @@ control CheckPause(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<32> expected;
     time_t notify_interval;
 
-    @name(".expect_wait")
+    @name(".expect_wait") @noWarn("unused")
     action expect_wait(@value("byte_time(rate)") bit<32> byte_time, @value("span(plb.tell_again)") time_t tell_again) {
         bit<32> qlen;
         bit<32> average;
