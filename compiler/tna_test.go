@@ -44,11 +44,13 @@ func TestProgramsForTofinoCompile(t *testing.T) {
 
 const tnaProgram = `#include <core.p4>
 #include <tna.p4>
-header h_t { bit<32> a; bit<32> b; bit<32> c; }
+header h_t { bit<32> a; bit<32> b; bit<32> c; bit<64> w; bit<24> n24; bit<8> k; bit<16> s; }
 struct headers_t { h_t h; }
 struct metadata_t { bit<32> x; bit<32> y; bit<1> z; }
 struct pair_t { bit<32> lo; bit<32> hi; }
 struct three_t { bit<32> a; bit<32> b; bit<32> c; }
+struct flags_t { bit<1> a; bit<1> b; }
+struct mixed_t { bit<16> a; bit<32> b; }
 parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md) {
     state start {
         pkt.extract(ig_intr_md);
@@ -87,6 +89,12 @@ func tnaAction(name, body string) string {
 	return "    RegisterAction<bit<32>, bit<8>, bit<32>>(r) " + name + " = { void apply(inout bit<32> v, out bit<32> rv) { rv = 0; " + body + " } };\n"
 }
 
+// tnaOdd is an action of numbers of a type, u, v and r.
+func tnaOdd(kind, body string) string {
+	bits := strings.Trim(kind, "bint<>")
+	return fmt.Sprintf("    %[1]s u; %[1]s v; %[1]s r;\n    action a() { %[2]s }\n    apply { u = (%[1]s) hdr.h.w[%[3]s - 1:0]; v = (%[1]s) hdr.h.w[%[3]s + 7:8]; r = u; a(); hdr.h.w[%[3]s - 1:0] = (bit<%[3]s>) r; }", kind, body, bits)
+}
+
 // A wait that the traffic manager measured wraps after 262 µs.
 func TestTofinoShortTimesAreReported(t *testing.T) {
 	egress := func(annotation, action string) string {
@@ -122,7 +130,7 @@ func TestTofinoLimits(t *testing.T) {
 	}{
 		{"one access on each branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); } else { meta.y = get.execute(2); } }", "", ""},
 		{"two accesses in a row", tnaRegister + "    apply { meta.y = add.execute(1);\n meta.x = get.execute(2); }",
-			"tna-access: register r is accessed twice on one path through the program, first in line 28", " meta.x = get.execute(2); }"},
+			"tna-access: register r is accessed twice on one path through the program, first in line 30", " meta.x = get.execute(2); }"},
 		{"a second access after a branch", tnaRegister + "    apply { if (meta.x == 0) { meta.y = add.execute(1); }\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
 		{"two actions of one table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    action b() { meta.y = get.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; b; } }\n    apply { t.apply(); }", "", ""},
 		{"an action and a table", tnaRegister + "    action a() { meta.y = add.execute(1); }\n    table t { key = { hdr.h.a : exact; } actions = { a; } }\n    apply { t.apply();\n meta.x = get.execute(2); }", "tna-access", " meta.x = get.execute(2); }"},
@@ -172,6 +180,34 @@ func TestTofinoLimits(t *testing.T) {
 		{"a pair", "    Register<pair_t, bit<8>>(256) q;\n    apply { }", "", ""},
 		{"three numbers", "    Register<three_t, bit<8>>(256) q;\n    apply { }", "tna-cell: a cell of register q has 3 fields", "    Register<three_t, bit<8>>(256) q;"},
 		{"48 bits", "    Register<bit<48>, bit<8>>(256) q;\n    apply { }", "tna-cell: register q has numbers of 48 bits", "    Register<bit<48>, bit<8>>(256) q;"},
+		{"9 bits", "    Register<bit<9>, bit<8>>(256) q;\n    apply { }", "tna-cell: register q has numbers of 9 bits, a stateful ALU supports 1, 8, 16 and 32: use bit<16>", ""},
+		{"a flag", "    Register<bit<1>, bit<8>>(256) q;\n    apply { }", "", ""},
+		{"a pair of flags", "    Register<flags_t, bit<8>>(256) q;\n    apply { }", "tna-cell: register q has numbers of 1 bits, a stateful ALU supports 8, 16 and 32: use bit<8>", ""},
+		{"a pair of two types", "    Register<mixed_t, bit<8>>(256) q;\n    apply { }", "tna-cell: a cell of register q has fields of bit<16> and bit<32>", ""},
+		{"a product that is assigned", "    action a() { meta.x *= meta.y; }\n    apply { a(); }", "tna-arithmetic: the chip does not compute *", "    action a() { meta.x *= meta.y; }"},
+		{"a saturating difference of 9 bits", tnaOdd("bit<9>", "r = u |-| v;"), "", ""},
+		{"a saturating difference from a constant", tnaOdd("bit<20>", "r = 20w5 |-| v;"), "", ""},
+		{"a saturating sum of 16 bits", tnaOdd("bit<16>", "r = u |+| v;"), "", ""},
+		{"a saturating sum of 9 bits", tnaOdd("bit<9>", "r = u |+| v;"), "tna-arithmetic: |+| of 9 bits: the chip saturates at the largest number of a container of 8, 16 or 32 bits: add bit<16>, and take the min with 511", ""},
+		{"a saturating sum that is assigned", tnaOdd("bit<20>", "r |+|= 5;"), "tna-arithmetic: |+| of 20 bits: the chip saturates at the largest number of a container of 8, 16 or 32 bits: add bit<32>, and take the min with 1048575", ""},
+		{"a signed saturating difference of 16 bits", tnaOdd("int<16>", "r = u |-| v;"), "", ""},
+		{"a signed saturating difference of 9 bits", tnaOdd("int<9>", "r = u |-| v;"), "tna-arithmetic: |-| of int<9>: the sign is the highest bit of a container", ""},
+		{"a signed saturating sum of 9 bits", tnaOdd("int<9>", "r = u |+| v;"), "tna-arithmetic: |+| of int<9>", ""},
+		{"a saturating difference of 48 bits", tnaOdd("bit<48>", "r = u |-| v;"), "tna-arithmetic: |-| of 48 bits: the chip saturates at most 32 bits", ""},
+		{"the smaller of 9 bits", tnaOdd("bit<9>", "r = min(u, v);"), "", ""},
+		{"the smaller of 9 signed bits", tnaOdd("int<9>", "r = min(u, v);"), "tna-arithmetic: min of int<9>", ""},
+		{"the larger of 48 bits", tnaOdd("bit<48>", "r = max(u, 48w7);"), "tna-arithmetic: max of 48 bits: the chip compares at most 32 bits, and p4c computes each part apart", ""},
+		{"a saturating difference in a header field of 24 bits", "    bit<24> u; bit<24> v;\n    apply { u = hdr.h.a[23:0]; v = hdr.h.b[23:0];\n hdr.h.n24 = u |-| v; }", "tna-arithmetic: |-| with hdr.h.n24, a header field of 24 bits", " hdr.h.n24 = u |-| v; }"},
+		{"a saturating difference of a header field of 24 bits", "    bit<24> u; bit<24> v;\n    apply { v = hdr.h.b[23:0];\n u = hdr.h.n24 |-| v; hdr.h.a[23:0] = u; }", "tna-arithmetic: |-| with hdr.h.n24, a header field of 24 bits", ""},
+		{"a saturating difference that a header field of 24 bits is assigned", "    apply {\n hdr.h.n24 |-|= 24w1; }", "tna-arithmetic: |-| with hdr.h.n24, a header field of 24 bits", ""},
+		{"the smaller of header fields of 24 bits", "    bit<24> u;\n    apply { u = min(hdr.h.n24, 24w9); hdr.h.a[23:0] = u; }", "", ""},
+		{"the smaller, in a header field of 24 bits", "    apply {\n hdr.h.n24 = min(hdr.h.n24, 24w9); }", "tna-arithmetic: min with hdr.h.n24", ""},
+		{"a saturating difference in a header field of 16 bits", "    apply { hdr.h.s = hdr.h.s |-| 16w1; }", "", ""},
+		{"the sign of 20 bits in a gateway", "    apply { if ((int<20>) meta.x[19:0] < 0 || (int<16>) meta.x[15:0] <= -1 || (int<16>) meta.x[15:0] <= 32767) { meta.y = 1; } }", "", ""},
+		{"12 signed bits in a gateway", "    apply { if ((int<12>) meta.x[11:0] > -3) { meta.y = 1; } }", "", ""},
+		{"a signed power of two in a gateway", "    apply { if ((int<16>) meta.x[15:0] < 256) { meta.y = 1; } }", "tna-comparison: < needs 16 bits of its operand", ""},
+		{"a saturating difference that a RegisterAction assigns", tnaRegister + tnaAction("c", "v = v |-| meta.x;") + "    apply { }", "", ""},
+		{"a saturating difference that a RegisterAction compares", tnaRegister + tnaAction("c", "if (v |-| meta.x == 0) { rv = 1; }") + "    apply { }", "tna-alu: c compares the result of |-|", ""},
 	} {
 		source := fmt.Sprintf(tnaProgram, c.text)
 		_, list := compiler.CheckTNA(compiler.Options{File: "t.p4", Source: []byte(source)})

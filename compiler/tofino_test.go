@@ -62,6 +62,14 @@ var verdicts = []struct{ name, text, unlike string }{
 	{"three comparisons", tnaRegister + tnaAction("c", "if (v < hdr.h.b || v == 1 || v == 9) { rv = 1; }") + "apply { hdr.h.a = c.execute(1); }", ""},
 	{"a pair", "Register<pair_t, bit<8>>(256) q; RegisterAction<pair_t, bit<8>, bit<32>>(q) c = { void apply(inout pair_t v, out bit<32> rv) { rv = v.lo; v.hi = 3; } }; apply { hdr.h.a = c.execute(1); }", ""},
 	{"48 bits", "Register<bit<48>, bit<8>>(256) q; RegisterAction<bit<48>, bit<8>, bit<32>>(q) c = { void apply(inout bit<48> v, out bit<32> rv) { rv = v[31:0]; v = v + 1; } }; apply { hdr.h.a = c.execute(1); }", ""},
+	{"9 bits", "Register<bit<9>, bit<8>>(256) q; RegisterAction<bit<9>, bit<8>, bit<9>>(q) c = { void apply(inout bit<9> v, out bit<9> rv) { rv = v; v = v + 1; } }; apply { hdr.h.a[8:0] = c.execute(1); }", ""},
+	{"a saturating difference of 9 bits", tnaOdd("bit<9>", "r = u |-| v;"), ""},
+	{"a saturating sum of 9 bits", tnaOdd("bit<9>", "r = u |+| v;"), ""},
+	{"a signed saturating difference of 9 bits", tnaOdd("int<9>", "r = u |-| v;"), "p4c does not extend the sign to the container"},
+	{"the smaller of 48 bits", tnaOdd("bit<48>", "r = min(u, v);"), "p4c compares the upper and the lower bits apart"},
+	{"a saturating difference of 48 bits", tnaOdd("bit<48>", "r = u |-| v;"), ""},
+	{"a signed power of two in a gateway", "apply { if ((int<16>) hdr.h.a[15:0] < 256) { hdr.h.b = 1; } }", ""},
+	{"a saturating difference that a RegisterAction compares", tnaRegister + tnaAction("c", "if (v |-| hdr.h.b == 0) { rv = 1; }") + "apply { hdr.h.a = c.execute(1); }", ""},
 }
 
 // Our checks reject the same programs as p4c's Tofino backend.

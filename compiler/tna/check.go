@@ -22,10 +22,10 @@ const (
 	CodeAccess     diag.Code = "tna-access"     // a register is accessed twice
 	CodeActions    diag.Code = "tna-actions"    // too many RegisterActions
 	CodeComparison diag.Code = "tna-comparison" // < of two variables, or of too many bits, outside of a RegisterAction
-	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, or << by a variable
+	CodeArithmetic diag.Code = "tna-arithmetic" // *, /, %, << by a variable, or |+|, |-|, min or max of an unsupported width
 	CodeALU        diag.Code = "tna-alu"        // too many comparisons or operands for a stateful ALU, or an unsupported operation
 	CodeAge        diag.Code = "tna-age"        // a warning: the age of a cell is compared in a way that fails for some values of the clock
-	CodeCell       diag.Code = "tna-cell"       // a cell that is neither a number of up to 32 bits nor a pair of such numbers
+	CodeCell       diag.Code = "tna-cell"       // a cell that is neither a number of 1, 8, 16 or 32 bits nor a pair of one type
 )
 
 // maxRange is the number of bits that a gateway compares with a range.
@@ -143,22 +143,34 @@ func (c *checker) cell(d *syntax.InstanceDecl, o *types.Instance) {
 	if len(args) == 0 {
 		return
 	}
-	widths := []int{width(args[0])}
-	if s, ok := args[0].(*types.Struct); ok {
-		widths = nil
+	list := []types.Type{args[0]}
+	s, pair := args[0].(*types.Struct)
+	if pair {
+		list = nil
 		for _, f := range s.Fields {
-			widths = append(widths, width(f.Type))
+			list = append(list, f.Type)
 		}
 	}
-	if len(widths) > 2 {
-		c.rep.Errorf(d.Pos(), CodeCell, "a cell of register %s has %d fields, and must be a number or a pair: move the other fields to another register", o.ObjName(), len(widths))
+	if len(list) > 2 {
+		c.rep.Errorf(d.Pos(), CodeCell, "a cell of register %s has %d fields, and must be a number or a pair: move the other fields to another register", o.ObjName(), len(list))
 		return
 	}
-	for _, w := range widths {
-		if w > maxBits {
+	for _, t := range list {
+		switch w := width(t); {
+		case w > maxBits:
 			c.rep.Errorf(d.Pos(), CodeCell, "register %s has numbers of %d bits, a stateful ALU supports %d: keep the upper bits in another register", o.ObjName(), w, maxBits)
 			return
+		case !wholeContainer(w) && (w != 1 || pair):
+			also := ""
+			if !pair {
+				also = "1, "
+			}
+			c.rep.Errorf(d.Pos(), CodeCell, "register %s has numbers of %d bits, a stateful ALU supports %s8, 16 and %d: use bit<%d>", o.ObjName(), w, also, maxBits, nextContainer(w))
+			return
 		}
+	}
+	if len(list) == 2 && !types.Identical(list[0], list[1]) {
+		c.rep.Errorf(d.Pos(), CodeCell, "a cell of register %s has fields of %s and %s, and both must have one type: use the wider one for both", o.ObjName(), list[0], list[1])
 	}
 }
 
@@ -200,6 +212,11 @@ func (c *checker) alu(d *syntax.InstanceDecl, r *types.Instance, operands map[st
 				return false
 			}
 			if b, ok := x.(*syntax.BinaryExpr); ok && compares(b.Op) {
+				for _, side := range []syntax.Expr{b.X, b.Y} {
+					if sum, ok := uncast(side).(*syntax.BinaryExpr); ok && saturates(sum.Op) {
+						c.rep.Errorf(sum.OpPos, CodeALU, "%s compares the result of %s, and a stateful ALU saturates only what it assigns: compare the operands with each other", d.Name.Name, sum.Op)
+					}
+				}
 				if _, seen := comparisons[syntax.Text(b)]; !seen {
 					comparisons[syntax.Text(b)] = b.OpPos
 				}
@@ -379,26 +396,127 @@ func orders(op syntax.Kind) bool {
 
 // arithmetic checks the expressions of actions and of apply.
 func (c *checker) arithmetic(body *syntax.BlockStmt) {
-	variable := func(x syntax.Expr) bool { return c.info.ValueOf(x) == nil }
-	syntax.WalkStmt(body, func(x syntax.Expr) bool {
-		b, ok := x.(*syntax.BinaryExpr)
-		if !ok || !variable(b) {
-			return true
+	syntax.WalkStmts(body, func(s syntax.Stmt) {
+		a, ok := s.(*syntax.AssignStmt)
+		if !ok {
+			return
 		}
-		switch {
-		case orders(b.Op) && variable(b.X) && variable(b.Y):
-			c.rep.Errorf(b.OpPos, CodeComparison,
-				"%s compares two variables, a gateway compares with constants: subtract with |-| in an action and test for zero, or compare in a RegisterAction", b.Op)
-		case orders(b.Op) && c.bitsOfRange(b) > maxRange:
-			c.rep.Errorf(b.OpPos, CodeComparison,
-				"%s needs %d bits of its operand, a gateway compares %d: compare with a power of two or a rounder number, or look the result up in a table with a range", b.Op, c.bitsOfRange(b), maxRange)
-		case b.Op == syntax.Star || b.Op == syntax.Slash || b.Op == syntax.Percent:
-			c.rep.Errorf(b.OpPos, CodeArithmetic, "the chip does not compute %s: shift by constants and add, or look the result up in a table", b.Op)
-		case (b.Op == syntax.Shl || b.Op == syntax.Shr) && variable(b.Y):
-			c.rep.Errorf(b.OpPos, CodeArithmetic, "%s by a variable: the chip shifts by constants; look the result up in a table, or have an action for each distance", b.Op)
+		if a.Op != syntax.Assign {
+			c.operation(a.Op.BinaryOf(), a.OpPos, a.X, a.Y)
+			return
+		}
+		switch y := uncast(a.Y).(type) {
+		case *syntax.BinaryExpr:
+			if saturates(y.Op) {
+				c.alone(y.Op.String(), a.X)
+			}
+		case *syntax.CallExpr:
+			if name, ok := c.extreme(y); ok {
+				c.alone(name, a.X)
+			}
+		}
+	})
+	syntax.WalkStmt(body, func(x syntax.Expr) bool {
+		switch x := x.(type) {
+		case *syntax.BinaryExpr:
+			if c.info.ValueOf(x) != nil {
+				break
+			}
+			if orders(x.Op) && c.bitsOfRange(x) > maxRange {
+				c.rep.Errorf(x.OpPos, CodeComparison,
+					"%s needs %d bits of its operand, a gateway compares %d: compare with a power of two or a rounder number, or look the result up in a table with a range", x.Op, c.bitsOfRange(x), maxRange)
+			}
+			c.operation(x.Op, x.OpPos, x.X, x.Y)
+		case *syntax.CallExpr:
+			if name, ok := c.extreme(x); ok && c.info.ValueOf(x) == nil && len(x.Args) == 2 {
+				c.container(name, x.Pos(), x.Args[0].Value, x.Args[1].Value)
+			}
 		}
 		return true
 	})
+}
+
+// operation checks an operator of which at least one operand is a variable.
+func (c *checker) operation(op syntax.Kind, at source.Pos, x, y syntax.Expr) {
+	variable := func(x syntax.Expr) bool { return c.info.ValueOf(x) == nil }
+	switch {
+	case orders(op) && variable(x) && variable(y):
+		c.rep.Errorf(at, CodeComparison,
+			"%s compares two variables, a gateway compares with constants: subtract with |-| in an action and test for zero, or compare in a RegisterAction", op)
+	case op == syntax.Star || op == syntax.Slash || op == syntax.Percent:
+		c.rep.Errorf(at, CodeArithmetic, "the chip does not compute %s: shift by constants and add, or look the result up in a table", op)
+	case (op == syntax.Shl || op == syntax.Shr) && variable(y):
+		c.rep.Errorf(at, CodeArithmetic, "%s by a variable: the chip shifts by constants; look the result up in a table, or have an action for each distance", op)
+	case saturates(op):
+		if c.container(op.String(), at, x, y) {
+			c.alone(op.String(), x)
+			c.alone(op.String(), y)
+		}
+	}
+}
+
+func saturates(op syntax.Kind) bool { return op == syntax.PlusSat || op == syntax.MinusSat }
+
+// extreme returns the name of a call of min or max.
+func (c *checker) extreme(x *syntax.CallExpr) (string, bool) {
+	call := c.info.Call(x)
+	if call == nil || call.Kind != types.CallFunction {
+		return "", false
+	}
+	return call.Func.Name, call.Func.Name == "min" || call.Func.Name == "max"
+}
+
+// container checks the width of the operands of |+|, |-|, min or max. The ALU of a
+// container of 8, 16 or 32 bits saturates at the ends of the container, and its highest
+// bit is the sign. p4c extends an unsigned number with zeros and a signed one, too; only
+// for |+| it reports an error. It returns true if the chip can compute it.
+func (c *checker) container(name string, at source.Pos, operands ...syntax.Expr) (ok bool) {
+	var t *types.Bits
+	for _, x := range operands {
+		if b, ok := c.info.TypeOf(x).(*types.Bits); ok && c.info.ValueOf(x) == nil {
+			t = b
+		}
+	}
+	switch {
+	case t == nil || wholeContainer(t.Width):
+		return true
+	case t.Width > maxBits && (name == syntax.PlusSat.String() || name == syntax.MinusSat.String()):
+		c.rep.Errorf(at, CodeArithmetic, "%s of %d bits: the chip saturates at most %d bits: use a shorter field, or add or subtract without saturation", name, t.Width, maxBits)
+	case t.Width > maxBits:
+		c.rep.Errorf(at, CodeArithmetic, "%s of %d bits: the chip compares at most %d bits, and p4c computes each part apart, which is another number: use a shorter field, or compare in a table with a range", name, t.Width, maxBits)
+	case t.Signed:
+		c.rep.Errorf(at, CodeArithmetic, "%s of int<%d>: the sign is the highest bit of a container of 8, 16 or 32 bits, so the chip computes another number: cast to int<%d> before", name, t.Width, nextContainer(t.Width))
+	case name == syntax.PlusSat.String():
+		c.rep.Errorf(at, CodeArithmetic, "%s of %d bits: the chip saturates at the largest number of a container of 8, 16 or 32 bits: add bit<%d>, and take the min with %d", name, t.Width, nextContainer(t.Width), 1<<t.Width-1)
+	default:
+		return true
+	}
+	return false
+}
+
+// alone reports a field of a header that |+|, |-|, min or max writes, or |+| or |-| reads,
+// and that has no container of its own: the deparser sends whole containers.
+func (c *checker) alone(name string, x syntax.Expr) {
+	m, ok := x.(*syntax.MemberExpr)
+	if !ok {
+		return
+	}
+	of, ok := c.info.TypeOf(m.X).(*types.Struct)
+	if t, bits := c.info.TypeOf(x).(*types.Bits); ok && bits && of.Kind == types.Header && !wholeContainer(t.Width) && t.Width <= maxBits {
+		c.rep.Errorf(x.Pos(), CodeArithmetic, "%s with %s, a header field of %d bits: the chip needs a container of 8, 16 or 32 bits for it alone: use a field of metadata, and copy", name, syntax.Text(x), t.Width)
+	}
+}
+
+// wholeContainer reports whether a number fills a container.
+func wholeContainer(width int) bool { return width == 8 || width == 16 || width == maxBits }
+
+func nextContainer(width int) int {
+	for _, n := range []int{8, 16} {
+		if width <= n {
+			return n
+		}
+	}
+	return maxBits
 }
 
 // indices checks that the actions of a table that access the same register do
@@ -442,7 +560,8 @@ func (c *checker) indices(d *syntax.TableDecl) {
 // bitsOfRange returns the number of bits of a variable that a gateway needs for
 // comparing it with a constant as one range: those from the lowest one bit of
 // the first number beyond the range. A power of two needs none: the bits from
-// there on are compared with zero.
+// there on are compared with zero. A signed number needs all its bits, and for a
+// comparison with 0 none but the sign.
 func (c *checker) bitsOfRange(b *syntax.BinaryExpr) int {
 	x, limit := b.X, c.info.ValueOf(b.Y)
 	up := b.Op == syntax.LessEqual || b.Op == syntax.Greater // to the number itself
@@ -459,8 +578,13 @@ func (c *checker) bitsOfRange(b *syntax.BinaryExpr) int {
 	if up {
 		n.Add(n, big.NewInt(1))
 	}
-	if n.Sign() == 0 || !t.Signed && n.BitLen() == int(n.TrailingZeroBits())+1 {
+	switch {
+	case n.Sign() == 0 || !t.Signed && n.BitLen() == int(n.TrailingZeroBits())+1:
 		return 0
+	case t.Signed && n.Sign() > 0 && n.BitLen() == t.Width: // beyond the largest number
+		return 0
+	case t.Signed: // p4c compares all bits
+		return t.Width
 	}
 	return t.Width - int(n.TrailingZeroBits())
 }
