@@ -46,8 +46,8 @@ var decoded = regexp.MustCompile(`(?i)\b(?:what (?:it|they|each) (?:has|have|giv
 var diary = regexp.MustCompile(`(?i)\b(?:formerly|previously|in the past|in (?:an )?earlier versions? of pauseless|used to be|as of (?:now|today)|so far (?:we|no one)|we (?:have )?(?:tried|found)|(?:on|since|of) \d+ (?:January|February|March|April|May|June|July|August|September|October|November|December))\b`)
 
 // syntax matches words of files and of the command line that documents translate: variant
-// for an element of arms, µs for us.
-var syntax = regexp.MustCompile(`\b[Aa]rms?\b|[\d)] us\b|, us\b`)
+// for an element of arms, not reproduced or not supported for refuted, µs for us, KB for kB.
+var syntax = regexp.MustCompile(`\b[Aa]rms?\b|\b[Rr]efuted\b|[\d)] us\b|, us\b|\d ?kB\b`)
 
 // wanted matches a message of the form of a Go test: "rate is 0, want 1".
 var wanted = regexp.MustCompile("(^[\"`]|%s|[:;,] )want\\b")

@@ -37,7 +37,7 @@ type Proof struct {
 	With   string `yaml:"with"`   // the variant that they are about
 	Than   string `yaml:"than"`   // the variant or number that they compare it with
 	Point  string `yaml:"point"`  // text that their points have in them
-	// Refuted reports whether they must all be refuted.
+	// Refuted requires instead that each is not reproduced, or not supported.
 	Refuted bool `yaml:"refuted"`
 }
 
