@@ -103,6 +103,9 @@ func (a *tofinoApply) run(cmd *cobra.Command, topology, dir string) error {
 	}
 	for _, t := range targets {
 		if err := a.apply(cmd, t); err != nil {
+			if strings.HasPrefix(err.Error(), "switch "+t.Name+": ") {
+				return err
+			}
 			return fmt.Errorf("switch %s: %w", t.Name, err)
 		}
 	}

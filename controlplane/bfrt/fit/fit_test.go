@@ -51,6 +51,7 @@ func leaf(t *testing.T, program string, hosts, uplinks int, hostRate, uplinkRate
 // compile computes the constants of the program for the network.
 func compile(t *testing.T, s *Switch) {
 	t.Helper()
+	s.Program.Network = s.network()
 	for i := range s.Program.Constants {
 		c := &s.Program.Constants[i]
 		v, err := s.Program.Evaluate(c.From, s.network(), nil)
@@ -184,5 +185,13 @@ func TestOneUplink(t *testing.T) {
 		if strings.Contains(text, "port 5 is the only one to a higher tier: "+c.program+" has no paths to choose from here") != c.want {
 			t.Errorf("%s with %d uplinks:\n%s", c.program, c.uplinks, text)
 		}
+	}
+}
+
+// The window of PLB is the one of its template.
+func TestWindowOfPLB(t *testing.T) {
+	text, err := os.ReadFile("../../../gen/schemes/plb/tna.p4.tmpl")
+	if err != nil || !strings.Contains(string(text), `{{value "`+string(plbWindow)+`"`) {
+		t.Errorf("the template has no window of %s: %v", plbWindow, err)
 	}
 }

@@ -182,7 +182,11 @@ func (s *Switch) pipes() (list []int) {
 func (s *Switch) checkLoads() error {
 	for _, l := range s.Loads() {
 		if l.Rate > l.Of {
-			return fmt.Errorf("messages of %s take up to %v of %s, which has %v (%s): use fewer ports on this switch, or links of a higher rate", s.Program.Program, l.Rate, l.Port, l.Of, l.From)
+			rather := ""
+			if s.Program.Has("plb") {
+				rather = ", or give a measured round trip with --rtt, which is the interval of probes and messages"
+			}
+			return fmt.Errorf("messages of %s take up to %.3gGbps of %s, which has %v (%s): use fewer ports on this switch, or links of a higher rate%s", s.Program.Program, float64(l.Rate)/float64(vtime.Gbps), l.Port, l.Of, l.From, rather)
 		}
 	}
 	return nil

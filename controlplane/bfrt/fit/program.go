@@ -43,6 +43,20 @@ func (s *Switch) checkConstants() error {
 			list = append(list, fmt.Sprintf("%s is %d and must be %d (%s)", c.Name, c.Value, int64(v), c.Doc))
 		}
 	}
+	if s.Program.Has("plb") {
+		paths := map[string]float64{"paths": float64(s.Program.Sizes.Paths)}
+		was, err := s.Program.Evaluate(plbWindow, s.Program.Network, paths)
+		if err != nil {
+			return fmt.Errorf("the window of round-trip times of %s: %w", s.Program.Program, err)
+		}
+		must, err := s.Program.Evaluate(plbWindow, n, paths)
+		if err != nil {
+			return fmt.Errorf("the window of round-trip times of %s: %w", s.Program.Program, err)
+		}
+		if was != must {
+			list = append(list, fmt.Sprintf("the window of round-trip times is 2^%.0f ns and must be 2^%.0f ns (in which all paths are probed once)", was, must))
+		}
+	}
 	if len(list) == 0 {
 		return nil
 	}
@@ -54,6 +68,10 @@ func (s *Switch) checkConstants() error {
 	return fmt.Errorf("%s is compiled for links of %v with a delay of %v and a base round trip of %v, and %s has %v, %v and %v: %s. Compile it for this network: pauseless tofino build --topology FILE%s",
 		s.Program.Program, built.Rate, built.Delay, built.RTT(), s.Node.Name, n.Rate, n.Delay, n.RTT(), strings.Join(list, "; "), measured)
 }
+
+// plbWindow is the formula of the window of PLB's round-trip times of other paths: a
+// shift in the text of the program, which the manifest does not list.
+const plbWindow manifest.Expr = "min(31, floor(log2(floor(plb.probe_interval) * paths - 1)) + 1)"
 
 // longestTime is half of the range of a program's clock, beyond which an age is taken
 // for one in the future.
@@ -90,14 +108,22 @@ func (s *Switch) reacts() string {
 	return ""
 }
 
+// without names what to use instead of a scheme that needs PFC.
+func (s *Switch) without() string {
+	if base := s.Program.Base; base != "plb" {
+		return "the scheme below it, " + base
+	}
+	return "a scheme that does not react to pauses, as ecmp"
+}
+
 // checkPFC returns an error if the scheme's premise, PFC, is not there.
 func (s *Switch) checkPFC() error {
 	does := s.reacts()
 	switch pfc := s.Net.Switch.PFC; {
 	case does != "" && pfc.Off:
-		return fmt.Errorf("%s %s, and the topology has no PFC (switch.pfc.off): remove this line, or use the scheme below it, %s", s.Program.Program, does, s.Program.Base)
+		return fmt.Errorf("%s %s, and the topology has no PFC (switch.pfc.off): remove this line, or use %s", s.Program.Program, does, s.without())
 	case does != "" && pfc.HostsOnly:
-		return fmt.Errorf("%s %s, and in this topology switches do not pause each other (switch.pfc.hosts_only): remove this line, or use the scheme below it, %s", s.Program.Program, does, s.Program.Base)
+		return fmt.Errorf("%s %s, and in this topology switches do not pause each other (switch.pfc.hosts_only): remove this line, or use %s", s.Program.Program, does, s.without())
 	}
 	return nil
 }

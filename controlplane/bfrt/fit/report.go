@@ -118,7 +118,7 @@ func (s *Switch) loads() (lines []string) {
 		done = append(done, l)
 		lines = append(lines, fmt.Sprintf("load of %s: up to %.3gGbps of %v: %s", name, float64(l.Rate)/float64(vtime.Gbps), l.Of, l.From))
 	}
-	if len(all) > 0 && s.Program.RecirculationPort > 0 && len(s.choices()) > 0 {
+	if len(all) > 0 && s.Program.RecirculationPort > 0 && len(s.choices()) > 0 && all[0].Rate < all[0].Of {
 		rest := float64(all[0].Of-all[0].Rate) / float64(vtime.Gbps)
 		lines = append(lines, fmt.Sprintf("packets that wait for a warned path recirculate in the rest, at least %.3gGbps, up to %s times each", rest, s.most()))
 	}
