@@ -111,7 +111,7 @@ func play(t *testing.T, page, text string, blocks [][]string) {
 	dir := t.TempDir()
 	t.Setenv("PATH", commandDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("PAUSELESS_SRC", source)
-	for _, file := range []string{"forward.p4", "sample.pcap"} {
+	for _, file := range []string{"forward.p4", "sample.pcap.gz"} {
 		if !strings.Contains(text, "("+file+")") {
 			continue
 		}

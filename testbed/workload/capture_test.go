@@ -3,7 +3,10 @@
 package workload
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/binary"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -14,14 +17,28 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 )
 
+// sample is the capture of the tutorial.
+func sample(t testing.TB) []byte {
+	t.Helper()
+	f, err := os.Open("../../docs/tutorials/sample.pcap.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 func TestFlowsOfACapture(t *testing.T) {
 	read := func(idle vtime.Time) *Capture {
-		f, err := os.Open("../../docs/tutorials/sample.pcap")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		c, err := ReadCapture(f, idle)
+		c, err := ReadCapture(bytes.NewReader(sample(t)), idle)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +70,7 @@ func TestFlowsOfACapture(t *testing.T) {
 
 // Flows have data and begin within the capture, whatever lengths and times its frames have.
 func FuzzCapture(f *testing.F) {
-	text, err := os.ReadFile("../../docs/tutorials/sample.pcap")
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := sample(f)
 	const file, frame = 24, 16 // bytes of the headers
 	with := func(at int, value ...byte) {
 		copyOf := slices.Clone(text[:400])
