@@ -37,7 +37,7 @@ func paperPanel() (flags []string) {
 }
 
 // tofinoSchemes has a profile for each scheme that there is for Tofino.
-var tofinoSchemes = []string{"ar", "caver", "clb", "conga", "drill", "ecmp", "hermes", "hpcc", "letflow", "ofan", "pbfs", "pcn", "plb", "presto", "qcn", "rlb-drill", "rps"}
+var tofinoSchemes = []string{"ar", "caver", "clb", "conga", "drill", "ecmp", "flowcut", "hermes", "hpcc", "letflow", "ofan", "pbfs", "pcn", "plb", "presto", "qcn", "rlb-drill", "rps", "themis"}
 
 // ofPorts reports whether a line of a dry run is about ports and the traffic manager, which
 // are the same for all programs.
@@ -45,8 +45,8 @@ func ofPorts(line string) bool {
 	return strings.HasPrefix(line, "  + $PORT ") || strings.HasPrefix(line, "  + tf1.tm.") || strings.HasPrefix(line, "  ~ tf1.tm.")
 }
 
-// computed is an entry that the controller computes, up to the name of its table.
-var computed = regexp.MustCompile(`^  \+ (\w+) prio \d+ `)
+// computed is an entry that the controller computes, up to the name of its table, where there are many.
+var computed = regexp.MustCompile(`^  \+ (\w+) (?:prio \d+|last_path=\d+ turn=\d+) `)
 
 // shorten replaces all but the first of the computed entries of a table by their number and
 // a hash of them all.

@@ -131,7 +131,7 @@ func TestTofinoDecidesAlikeWhereTheClockWraps(t *testing.T) {
 func tofinoProfiles(t *testing.T) []string {
 	t.Helper()
 	if os.Getenv("MODEL") == "" {
-		return []string{"ar-flow", "caver", "clb", "conga", "drill", "letflow", "pcn", "pbfs", "plb", "rlb-conga", "rlb-adaptive-drill"}
+		return []string{"ar-flow", "caver", "clb", "conga", "drill", "flowcut", "letflow", "pcn", "pbfs", "plb", "rlb-conga", "rlb-adaptive-drill"}
 	}
 	return slices.DeleteFunc(gen.Names(), func(name string) bool {
 		p, err := gen.Builtin(name)

@@ -79,8 +79,11 @@ func (s *Switch) uplinks() (list []int) {
 }
 
 // learns reports whether ingress learns the state of paths from packets of uplinks, and
-// uses it for packets of other ports: the header between leaves carries it.
-func (s *Switch) learns() bool { return s.Program.Has("fabric") && len(s.choices()) > 0 }
+// uses it for packets of other ports: the header between leaves carries it, or data and
+// acknowledgements of a flow change its row.
+func (s *Switch) learns() bool {
+	return (s.Program.Has("fabric") || s.Program.Has("flowcut") || s.Program.Has("themis")) && len(s.choices()) > 0
+}
 
 // checkPanel returns an error if a position is given for a port that the switch does not
 // have.

@@ -73,7 +73,7 @@ func (s *Switch) number(t *testing.T) {
 // The papers' leaf has 24 ports: at 40 Gb/s they need more connectors than a pipeline has,
 // at 25 and 100 Gb/s they fit.
 func TestThePapersLeaf(t *testing.T) {
-	for _, program := range []string{"plb", "caver", "conga", "rlb-ecmp", "rlb-drill"} {
+	for _, program := range []string{"plb", "caver", "conga", "flowcut", "rlb-ecmp", "rlb-drill", "themis"} {
 		s := leaf(t, program, 16, 8, 40*vtime.Gbps, 40*vtime.Gbps)
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), "They need 24 connectors, and a pipeline has 16.") {
 			t.Errorf("%s: error is %v", program, err)

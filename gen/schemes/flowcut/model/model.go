@@ -16,15 +16,26 @@ func init() {
 	model.Add(model.Scheme{Name: "flowcut", FewFlows: true,
 		BTH:       func(f *model.Frame, port int) bool { return port == model.PortRoCE || f.Marked() },
 		Transport: (*model.Drawer).RoCE,
-		Base:      &model.Base{Choose: choose},
+		Base:      &model.Base{Choose: choose, Draws: 1},
 		Registers: map[string]model.Register{
 			"cut_flow":     {Draw: func(g *model.Drawer, i int) int64 { return g.FlowOf(i) }},
 			"cut_sent":     number,
 			"cut_acked":    number,
 			"cut_timed":    number,
 			"cut_timed_at": {Draw: func(g *model.Drawer, i int) int64 { return model.Mod32(g.Past(i)) }},
+			// On a Tofino.
+			"cut_best.path": {Draw: func(g *model.Drawer, i int) int64 { return g.UpTo(int64(i / 8)) }},
+			"cut_flow.flow": {Draw: func(g *model.Drawer, i int) int64 { return g.FlowOf(i) }},
+			"cut_flow.sent": {Draw: func(g *model.Drawer, i int) int64 {
+				return model.Pick(g, 0, int64(word(g.PSN(i)))+1, int64(word(g.PSN(i)))+1)
+			}},
+			"cut_timed.since":  {Draw: func(g *model.Drawer, i int) int64 { return model.Pick(g, 0, model.Mod32(g.Past(i))) }},
+			"cut_timed.number": {Draw: func(g *model.Drawer, i int) int64 { return int64(word(g.PSN(i))) }},
 		},
-		V1model: model.Stages{model.Routed: acknowledged}})
+		V1model: model.Stages{model.Routed: acknowledged},
+		Tofino: model.Stages{model.Hear: hear, model.Routed: acknowledgedOnTofino, model.Depart: func(s *model.Switch, p *model.Packet) {
+			p.Report(false, "cut_last:8", model.Fields{"cut_last": int64(max(p.Paths-1, 0))})
+		}}})
 }
 
 // drain is the bit in the byte of the base transport header for congestion.
@@ -79,6 +90,9 @@ func acknowledged(s *model.Switch, p *model.Packet) {
 
 // choose is "route all packets of a flowcut on one path".
 func choose(s *model.Switch, p *model.Packet) model.Path {
+	if s.Tofino {
+		return chooseOnTofino(s, p)
+	}
 	byHash := s.HashPath(p)
 	if !manages(s) || !p.IsData() {
 		return byHash

@@ -14,6 +14,7 @@ import "github.com/pauseless/pauseless/internal/model"
 
 func init() {
 	number := model.Register{Draw: (*model.Drawer).PSN}
+	words := model.Register{Draw: func(g *model.Drawer, i int) int64 { return int64(word(g.PSN(i))) }}
 	model.Add(model.Scheme{Name: "themis", FewFlows: true,
 		BTH:       func(f *model.Frame, port int) bool { return port == model.PortRoCE || f.Marked() },
 		Transport: (*model.Drawer).RoCE,
@@ -22,8 +23,14 @@ func init() {
 		Registers: map[string]model.Register{
 			"passed_flow":   {Draw: func(g *model.Drawer, i int) int64 { return g.FlowOf(i / g.PathCells) }},
 			"passed_number": number, "missing_from": number, "missing_until": number,
+			// On a Tofino.
+			"passed_number.flow": {Draw: func(g *model.Drawer, i int) int64 { return g.FlowOf(i / g.PathCells) }},
+			"passed_number.number": {Draw: func(g *model.Drawer, i int) int64 {
+				return model.Pick(g, 0, int64(word(g.PSN(i)))+1, int64(word(g.PSN(i)))+1, int64(word(g.PSN(i)))+1)
+			}},
+			"missing_from.after": words, "missing_from.before": words,
 		},
-		V1model: model.Stages{model.Routed: filter}})
+		V1model: model.Stages{model.Routed: filter}, Tofino: model.Stages{model.Routed: filterOnTofino}})
 }
 
 // hashes is the number of values of the part of a hash that decides a flow's first path.
@@ -39,7 +46,9 @@ func pathOf(p *model.Packet, hash uint32, n int64) model.Path {
 
 // choose is the sender's leaf, and any other switch with several paths.
 func choose(s *model.Switch, p *model.Packet) model.Path {
-	if p.IsData() {
+	if p.IsData() && s.Tofino {
+		return pathOnTofino(p, p.Hash, p.PSN())
+	} else if p.IsData() {
 		return pathOf(p, p.Hash, p.PSN())
 	}
 	return s.HashPath(p)
