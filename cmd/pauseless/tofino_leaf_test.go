@@ -45,8 +45,8 @@ func ofPorts(line string) bool {
 	return strings.HasPrefix(line, "  + $PORT ") || strings.HasPrefix(line, "  + tf1.tm.") || strings.HasPrefix(line, "  ~ tf1.tm.")
 }
 
-// computed is an entry that the controller computes, up to the name of its table, where there are many.
-var computed = regexp.MustCompile(`^  \+ (\w+) (?:prio \d+|last_path=\d+ turn=\d+) `)
+// computed is an entry of a formula or of an egress port, up to the name of its table.
+var computed = regexp.MustCompile(`^  \+ (\w+) (?:prio \d+|last_path=\d+ turn=\d+|out_port=\d+) `)
 
 // shorten replaces all but the first of the computed entries of a table by their number and
 // a hash of them all.
