@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -106,11 +105,10 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"switch --control-share 0 --port 1@mem:x --port 2@mem:x x.p4": "--control-share",
 		"switch --device-id " + largest + " --cpu-port " + largest + " --port 1@mem:x --port 2@mem:x x.p4": "port",
 	} {
-		begin := time.Now()
 		var out bytes.Buffer
 		code := run(strings.Fields(line), strings.NewReader(""), &out, &out)
-		if code == 0 || !strings.Contains(out.String(), want) || time.Since(begin) > time.Minute {
-			t.Errorf("%s: exit code %d after %v:\n%s", line, code, time.Since(begin), out.String())
+		if code == 0 || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: exit code %d:\n%s", line, code, out.String())
 		}
 	}
 	var out bytes.Buffer

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pauseless/pauseless/internal/diag"
+	"github.com/pauseless/pauseless/internal/need"
 	"github.com/pauseless/pauseless/internal/topo"
 )
 
@@ -32,9 +33,8 @@ func TestHostileValues(t *testing.T) {
 	tried, taken := 0, 0
 	for of, in := range map[string]struct{ keys, base string }{"HPCC": {hpccKeys, base}, "ConWeave": {hpccKeys + conweaveKeys, base + "LB_MODE 9\nCC_MODE 1\n"}} {
 		line := 1 + strings.Count(in.base, "\n")
-		try := func(key, value, text string, isNumber bool) {
+		one := func(key, value, text string, isNumber bool) {
 			tried++
-			begin := time.Now()
 			c, err := ParseConfig("c.txt", in.base+text)
 			if err == nil {
 				taken++
@@ -64,7 +64,9 @@ func TestHostileValues(t *testing.T) {
 			case !slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return int(d.Pos.Line) == line && strings.Contains(d.Msg, key) }):
 				t.Errorf("%s: %q: %v, want line %d and the key", of, text, err, line)
 			}
-			if took := time.Since(begin); took > 5*time.Second {
+		}
+		try := func(key, value, text string, isNumber bool) {
+			if took := need.Work(func() { one(key, value, text, isNumber) }); took > 5*time.Second {
 				t.Errorf("%s: %q takes %v", of, text, took)
 			}
 		}
