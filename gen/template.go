@@ -140,12 +140,24 @@ func (g *generator) funcs(b *block) template.FuncMap {
 		"allPrefixes": func(n int) []prefix { l := prefixes(n); l[n-1].Skip = 0; return l },
 		"pathBit":     func(path int) string { return fmt.Sprintf("%#x", uint64(1)<<(g.MaskBits-1-path)) },
 		"hexPath":     func(path int) string { return fmt.Sprintf("%dw%#x", g.MaskBits, uint64(1)<<(g.MaskBits-1-path)) },
-		"args":        g.args,
-		"filled":      g.filled,
-		"value":       g.value,
-		"terms":       manifest.Terms,
-		"constant":    g.constant,
-		"bits":        func(n int) int { return bits.Len(uint(n)) },
+		// The type of a set of paths in a register of a Tofino, whose cells have 8, 16 or 32 bits.
+		"maskCell": func() string {
+			for _, n := range []int{8, 16, 32} {
+				if g.MaskBits < n {
+					return fmt.Sprintf("bit<%d>", n)
+				}
+				if g.MaskBits == n {
+					break
+				}
+			}
+			return "mask_t"
+		},
+		"args":     g.args,
+		"filled":   g.filled,
+		"value":    g.value,
+		"terms":    manifest.Terms,
+		"constant": g.constant,
+		"bits":     func(n int) int { return bits.Len(uint(n)) },
 		// Sets as numbers: bit n; the union; hexadecimal with the width of a set of n.
 		"bit":    func(n int) uint64 { return 1 << n },
 		"either": func(a, b uint64) uint64 { return a | b },
