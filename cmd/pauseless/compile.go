@@ -78,11 +78,11 @@ The exit code is 1 if the program has errors; warnings do not change it.`,
 	fl.StringArrayVarP(&f.defines, "define", "D", nil, "`NAME[=TEXT]`: define a macro (repeatable)")
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE`: write the JSON there; - is standard output (default: nowhere)")
 	fl.StringVar(&f.info, "p4info", "", "`FILE`: write the P4Info there; - is standard output (default: nowhere)")
-	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "version of P4Runtime that the P4Info's reader supports: "+strings.Join(p4info.Versions, " or "))
+	fl.StringVar(&f.infoVersion, "p4info-version", p4info.Versions[0], "`VERSION`: version of P4Runtime that the P4Info's reader supports: "+strings.Join(p4info.Versions, " or "))
 	cmd.RegisterFlagCompletionFunc("p4info-version", cobra.FixedCompletions(p4info.Versions, cobra.ShellCompDirectiveNoFileComp))
 	fl.StringVar(&f.print, "print", "", "`STAGE`: print a stage instead: tokens, ast, types, ir, plain, ops or native")
-	fl.StringVar(&f.with, "compiler", "pauseless", "compiler to use: pauseless or p4c")
-	fl.StringVar(&f.diagnostics, "diagnostics", "text", "form of errors and warnings: text or json")
+	fl.StringVar(&f.with, "compiler", "pauseless", "`COMPILER`: pauseless or p4c")
+	fl.StringVar(&f.diagnostics, "diagnostics", "text", "`FORM`: form of errors and warnings: text or json")
 	return cmd
 }
 

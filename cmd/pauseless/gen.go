@@ -55,7 +55,7 @@ meaning of tables, registers and parameters).`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&profile, "profile", "", "`NAME`: built-in profile, or a file ending in .yaml")
-	f.StringVar(&target, "target", "v1model", "architecture: "+strings.Join(gen.Targets, ", ")+"; or bmv2: v1model with the units of BMv2 and PFC by the program")
+	f.StringVar(&target, "target", "v1model", "`TARGET`: architecture: "+strings.Join(gen.Targets, ", ")+"; or bmv2: v1model with the units of BMv2 and PFC by the program")
 	f.StringVarP(&out, "output", "o", "", "`FOLDER`: where to write (default: the working folder); with --list: table or json")
 	cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(append([]string{bmv2Target}, gen.Targets...), cobra.ShellCompDirectiveNoFileComp))

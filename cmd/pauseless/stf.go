@@ -84,7 +84,7 @@ if the test passes, otherwise 1.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&target, "target", "softswitch", "the switch to test: softswitch or bmv2")
+	f.StringVar(&target, "target", "softswitch", "`SWITCH`: the switch to test: softswitch or bmv2")
 	f.BoolVar(&trace, "trace", false, "print the parser states, tables and actions of each packet")
 	f.StringVar(&dir, "bmv2", os.Getenv("BMV2"), "`FOLDER`: folder with simple_switch (default: $BMV2, or PATH)")
 	return cmd
