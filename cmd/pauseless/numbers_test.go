@@ -8,53 +8,57 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pauseless/pauseless/internal/need"
 )
+
+// eachFlag visits the flags of a command and its subcommands.
+func eachFlag(c *cobra.Command, visit func(c *cobra.Command, f *pflag.Flag)) {
+	check := func(f *pflag.Flag) { visit(c, f) }
+	c.PersistentFlags().VisitAll(check)
+	c.LocalNonPersistentFlags().VisitAll(check)
+	for _, sub := range c.Commands() {
+		eachFlag(sub, visit)
+	}
+}
 
 // Every numeric flag of every command refuses what is no number, not finite, below zero or
 // out of range, and takes its default.
 func TestNumbersOfAllFlags(t *testing.T) {
 	flags := 0
-	var visit func(c *cobra.Command)
-	visit = func(c *cobra.Command) {
-		check := func(f *pflag.Flag) {
-			kind := f.Value.Type()
-			switch probe := f.Value.(type) { // the type behind a placeholder
-			case named:
-				kind = probe.Value.Type()
-			}
-			values := []string{"", "x", "NaN", "nan", "+Inf", "-Inf", "Infinity", "-1e300", "1e400", "-99999999999999999999", "0x", "1_", "1 2"}
-			switch kind {
-			case "int", "int32", "int64":
-				values = append(values, "-2", "-9223372036854775808", "1.5", "99999999999999999999")
-			case "uint", "uint32", "uint64":
-				values = append(values, "-1", "1.5", "99999999999999999999")
-			case "float64":
-				values = append(values, "-1", "-1e-300")
-			case "duration":
-				values = append(values, "1", "-1ns", "-1s", "2401h", "2562047h47m16.854775807s", "NaNs", "1e300h")
-			default:
-				return
-			}
-			flags++
-			for _, text := range values {
-				if err := c.Flags().Set(f.Name, text); err == nil {
-					t.Errorf("%s: --%s takes %q", c.CommandPath(), f.Name, text)
-				}
-			}
-			if err := c.Flags().Set(f.Name, f.DefValue); err != nil {
-				t.Errorf("%s: --%s does not take its default: %v", c.CommandPath(), f.Name, err)
+	eachFlag(newRootCmd(), func(c *cobra.Command, f *pflag.Flag) {
+		kind := f.Value.Type()
+		switch probe := f.Value.(type) { // the type behind a placeholder
+		case named:
+			kind = probe.Value.Type()
+		}
+		values := []string{"", "x", "NaN", "nan", "+Inf", "-Inf", "Infinity", "-1e300", "1e400", "-99999999999999999999", "0x", "1_", "1 2"}
+		switch kind {
+		case "int", "int32", "int64":
+			values = append(values, "-2", "-9223372036854775808", "1.5", "99999999999999999999")
+		case "uint", "uint32", "uint64":
+			values = append(values, "-1", "1.5", "99999999999999999999")
+		case "float64":
+			values = append(values, "-1", "-1e-300")
+		case "duration":
+			values = append(values, "1", "-1ns", "-1s", "2401h", "2562047h47m16.854775807s", "NaNs", "1e300h")
+		default:
+			return
+		}
+		flags++
+		for _, text := range values {
+			if err := c.Flags().Set(f.Name, text); err == nil {
+				t.Errorf("%s: --%s takes %q", c.CommandPath(), f.Name, text)
 			}
 		}
-		c.PersistentFlags().VisitAll(check)
-		c.LocalNonPersistentFlags().VisitAll(check)
-		for _, sub := range c.Commands() {
-			visit(sub)
+		if err := c.Flags().Set(f.Name, f.DefValue); err != nil {
+			t.Errorf("%s: --%s does not take its default: %v", c.CommandPath(), f.Name, err)
 		}
-	}
-	visit(newRootCmd())
+	})
 	if flags < 60 {
 		t.Errorf("only %d flags are numbers", flags)
 	}
@@ -106,13 +110,28 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"switch --device-id " + largest + " --cpu-port " + largest + " --port 1@mem:x --port 2@mem:x x.p4": "port",
 	} {
 		var out bytes.Buffer
-		code := run(strings.Fields(line), strings.NewReader(""), &out, &out)
-		if code == 0 || !strings.Contains(out.String(), want) {
-			t.Errorf("%s: exit code %d:\n%s", line, code, out.String())
+		var code int
+		took := need.Work(func() { code = run(strings.Fields(line), strings.NewReader(""), &out, &out) })
+		if code == 0 || !strings.Contains(out.String(), want) || took > time.Minute {
+			t.Errorf("%s: exit code %d after %v:\n%s", line, code, took, out.String())
 		}
 	}
 	var out bytes.Buffer
 	if code := run([]string{"exp", "run", run1, "--seeds", "1", "--parallel", "1000000000", "--threads", largest, "--store", filepath.Join(t.TempDir(), "store")}, nil, &out, &out); code != 0 {
 		t.Errorf("a run on very many threads: %s", out.String())
+	}
+}
+
+// Help names what a flag takes, as in --write FILE, instead of its type.
+func TestFlagsNameTheirValues(t *testing.T) {
+	flags := 0
+	eachFlag(newRootCmd(), func(c *cobra.Command, f *pflag.Flag) {
+		flags++
+		if name, _ := pflag.UnquoteUsage(f); name == "string" || name == "strings" || name == "stringArray" {
+			t.Errorf("%s --%s %s: %s", c.CommandPath(), f.Name, name, f.Usage)
+		}
+	})
+	if flags < 200 {
+		t.Errorf("only %d flags", flags)
 	}
 }

@@ -69,13 +69,17 @@ func TestThemisDropsNAKsOfReordering(t *testing.T) {
 	}
 }
 
-// A packet that is lost is repeated in a round trip, not after a timeout, unless it is the
-// last one of a flow on its path, which no case here is.
+// A packet that is lost is repeated in a round trip, not after a timeout. That cannot hold
+// for the last one of a flow on its path, whose loss no later packet shows. With 1 MB a flow
+// has a timeout on Tofino, where other packets take the link; which packet that is has not
+// been traced.
 func TestThemisForwardsNAKsOfLosses(t *testing.T) {
-	for name, r := range permuted(t, 1.1e6, ", change: [{link: l1-s1, loss: 0.01}]",
-		"{name: themis, profile: themis, hosts: {recovery: irn, rto_low: 4ms}}", "{name: tofino, profile: themis, target: tna, hosts: {recovery: irn, rto_low: 4ms}}") {
-		if s := r.Summary; s.Resent == 0 || s.Timeouts > 0 {
-			t.Errorf("%s: %d retransmissions and %d timeouts, want some and none", name, s.Resent, s.Timeouts)
+	const v1model, tofino = "{name: themis, profile: themis, hosts: {recovery: irn, rto_low: 4ms}}", "{name: tofino, profile: themis, target: tna, hosts: {recovery: irn, rto_low: 4ms}}"
+	for size, arms := range map[int][]string{1e6: {v1model}, 1.1e6: {v1model, tofino}} {
+		for name, r := range permuted(t, size, ", change: [{link: l1-s1, loss: 0.01}]", arms...) {
+			if s := r.Summary; s.Resent == 0 || s.Timeouts > 0 {
+				t.Errorf("%s, %d bytes: %d retransmissions and %d timeouts, want some and none", name, size, s.Resent, s.Timeouts)
+			}
 		}
 	}
 }
