@@ -36,7 +36,7 @@ func (s *Switch) copyOf(p *tm.Packet) *tm.Packet {
 	c := s.tm.Get()
 	c.Frame = s.net.Frames().Clone(p.Frame)
 	c.In, c.Class = p.In, p.Class
-	c.MarkCopy()
+	c.MarkCopy(p)
 	s.tm.Share(p, c)
 	if s.followCopies {
 		c.Frame.SetFlow(p.Frame.Flow())

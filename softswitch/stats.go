@@ -48,11 +48,12 @@ const (
 	DropAssert                     // an assertion of the program failed
 	DropParser                     // the parser of a TNA program failed
 	DropStorm                      // by the PFC watchdog, for a queue in a storm
+	DropClone                      // a clone, while the shared part of the buffer is full
 	DropCauses                     // number of causes
 )
 
 var dropNames = [DropCauses]string{"ingress", "egress", "no such port", "queue full", "buffer full", "headroom exceeded",
-	"link down", "loop", "empty multicast group", "no program", "assertion failed", "parser error", "pfc storm"}
+	"link down", "loop", "empty multicast group", "no program", "assertion failed", "parser error", "pfc storm", "no room for a clone"}
 
 // String returns a description of the cause.
 func (c DropCause) String() string { return dropNames[c] }

@@ -468,7 +468,7 @@ func (s *Switch) enqueue(p *tm.Packet, port, queue int, now vtime.Time) {
 }
 
 // notQueued has the causes of drops of packets that were not queued.
-var notQueued = [...]DropCause{tm.QueueFull: DropQueue, tm.BufferFull: DropBuffer, tm.HeadroomFull: DropHeadroom, tm.LinkDown: DropLink, tm.Storming: DropStorm}
+var notQueued = [...]DropCause{tm.QueueFull: DropQueue, tm.BufferFull: DropBuffer, tm.HeadroomFull: DropHeadroom, tm.LinkDown: DropLink, tm.Storming: DropStorm, tm.NoRoom: DropClone}
 
 // handler is the switch as the traffic manager's Handler.
 type handler Switch

@@ -311,6 +311,7 @@ func (a *v1model) cloneIngress(p *tm.Packet, c *session, list int, instance uint
 		return
 	}
 	clone := s.copyOf(p)
+	clone.MarkClone()
 	m.Start(clone.Frame, clone.Frame.Len())
 	m.Set(a.ingressPort, uint64(s.numbers[p.In]))
 	m.Parse()
@@ -421,6 +422,7 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	m.SetList(ask.CloneList, a.list)
 	m.Set(a.instanceType, instanceEgressClone)
 	clone := s.copyOf(p)
+	clone.MarkClone()
 	clone.Instead = true // p leaves now
 	a.sendClone(clone, c, n)
 	m.ResumeAll(p.Frame, a.saved)

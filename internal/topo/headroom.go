@@ -28,9 +28,9 @@ type Headroom struct {
 	// Overhead is the number of bytes on the link beyond the frame: preamble, gap,
 	// check sequence.
 	Overhead int
-	// Copies is how many copies of an arriving frame wait beside it, charged to the
-	// same port, when the shared part of the buffer is full: of messages to hosts and
-	// switches, such as postcards.
+	// Copies is how many clones of arriving frames the headroom takes when the shared
+	// part of the buffer is full: messages to hosts and switches, such as postcards. The
+	// switch drops others.
 	Copies int
 	// Cell is the unit in bytes in which the buffer is given to frames. Zero: a byte.
 	Cell int

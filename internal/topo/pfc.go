@@ -75,7 +75,7 @@ type Frames struct {
 	Added    int // bytes of the headers that a switch adds before it stores a frame
 	Grows    int // bytes of the headers that switches add to a frame at most, together
 	Overhead int // bytes on the link beyond a frame
-	Copies   int // of an arriving frame that can wait beside it: messages of a program
+	Copies   int // of arriving frames that the headroom takes: messages of a program
 	// Standard says that hosts send the packets of papers, of 1000 bytes. Their links carry
 	// Ethernet's standard frames, too.
 	Standard bool

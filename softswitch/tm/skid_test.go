@@ -151,7 +151,7 @@ func TestCopiesLeaveTheHeadroomToFrames(t *testing.T) {
 			p.Frame = b.Frames().Get()
 			p.Frame.Data = append(p.Frame.Data, make([]byte, 1000)...)
 			p.In = 0
-			p.MarkCopy()
+			p.MarkCopy(p)
 			if got := b.m.Enqueue(p, 1, 3, b.now); got != Queued {
 				t.Fatalf("buffer of %d bytes: a copy was not queued: %d", c.size, got)
 			}
@@ -167,6 +167,42 @@ func TestCopiesLeaveTheHeadroomToFrames(t *testing.T) {
 		b.until(b.now + vtime.Millisecond)
 		if used, _ := b.m.Used(); used != 0 || b.m.shared != 0 {
 			t.Errorf("buffer of %d bytes: %d bytes are in the empty buffer, %d shared", c.size, used, b.m.shared)
+		}
+	}
+}
+
+// When the shared part of the buffer is full, the headroom takes one clone, and frames in
+// flight have the rest. A clone that replaces a frame, or is recirculated, has a place.
+func TestHeadroomTakesOneClone(t *testing.T) {
+	b := newBed(t, Config{Ports: ports(2, Port{Rate: gbps, XOFF: 2000, Gap: 1000, Headroom: 4000}), Lossless: 1 << 3, Quanta: 0xffff, Size: 10_000, HeadroomLast: true})
+	b.obey(1, 1<<3, 0xffff)
+	clone := func(instead bool) Cause {
+		p := b.m.Get()
+		p.Frame = b.Frames().Get()
+		p.Frame.Data = append(p.Frame.Data, make([]byte, 1000)...)
+		p.In, p.Instead = 0, instead
+		p.MarkClone()
+		return b.m.Enqueue(p, 1, 3, b.now)
+	}
+	steps := []struct {
+		name  string
+		got   Cause
+		cause Cause
+	}{
+		{"a frame in the shared part", b.queue(0, 1, 3, 1000, 'a'), Queued},
+		{"a clone in the shared part", clone(false), Queued},
+		{"a clone in the headroom", clone(false), Queued},
+		{"a second one", clone(false), NoRoom},
+		{"a frame in flight", b.queue(0, 1, 3, 1000, 'a'), Queued},
+		{"another clone", clone(false), NoRoom},
+		{"a second frame", b.queue(0, 1, 3, 1000, 'a'), Queued},
+		{"a third frame", b.queue(0, 1, 3, 1000, 'a'), Queued},
+		{"a clone of a frame that leaves", clone(true), Queued},
+		{"a frame too many", b.queue(0, 1, 3, 1000, 'a'), HeadroomFull},
+	}
+	for _, s := range steps {
+		if s.got != s.cause {
+			t.Errorf("%s: %d, want %d", s.name, s.got, s.cause)
 		}
 	}
 }

@@ -108,17 +108,23 @@ type Packet struct {
 	Instead bool
 }
 
-// Flags of a packet: size is charged to In and class; it was trimmed; it is a copy.
+// Flags of a packet: size is charged to In and class; it was trimmed; it is a copy; it
+// is a clone.
 const (
 	isCharged = 1 << iota
 	isTrimmed
 	isCopy
+	isClone
 )
 
-// MarkCopy marks a packet as a copy of one that came by the same port. The headroom is
-// for what the sender still sends: copies, of which a frame may have many, take room in
-// the shared part instead while there is any.
-func (p *Packet) MarkCopy() { p.flags |= isCopy }
+// MarkCopy marks a packet as a copy of another that came by the same port. The headroom
+// is for what the sender still sends: copies, of which a frame may have many, take room
+// in the shared part instead while there is any.
+func (p *Packet) MarkCopy(of *Packet) { p.flags |= isCopy | of.flags&isClone }
+
+// MarkClone marks a copy as a message of the switch itself. When the shared part of the
+// buffer is full, the headroom takes one of them at most, and no other is queued.
+func (p *Packet) MarkClone() { p.flags |= isClone }
 
 // block is a packet with room for the state of a simple program, 128 bytes in
 // total. A packet that leaves a queue is usually no longer in the processor's
@@ -200,6 +206,7 @@ const (
 	HeadroomFull
 	LinkDown
 	Storming // the watchdog drops what is for the queue
+	NoRoom   // for a clone in the shared part
 )
 
 // Manager is a traffic manager.
@@ -486,7 +493,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		cause = m.admit(p, o, in, &qu.depth, a, lossless, size)
 	}
 	switch {
-	case (kept >= 0 || p.Instead) && cause == HeadroomFull, p.Instead && lossless && cause == BufferFull:
+	case (kept >= 0 || p.Instead) && cause == HeadroomFull, p.Instead && lossless && cause == BufferFull, (again || p.Instead) && cause == NoRoom:
 		cause = Queued // it has its place
 	case (cause == BufferFull || cause == QueueFull) && !lossless && m.cfg.Lossless&bit(class) != 0 && m.used+size <= m.cfg.Size:
 		// A port without a link, such as that of recirculation on a Tofino, pauses no
@@ -566,8 +573,14 @@ func (m *Manager) admit(p *Packet, o, in *port, d *Depth, a *account, lossless b
 	case o.own:
 		return Queued
 	case m.cfg.Size > 0 && m.used+size > m.cfg.Size:
+		if lossless && p.flags&isClone != 0 {
+			return NoRoom
+		}
 		return BufferFull
 	case lossless:
+		if p.flags&isClone != 0 && a.base+size > in.Reserve && m.exhausted(in, size) && (a.headroom > 0 || size > in.Headroom) {
+			return NoRoom
+		}
 		if in.Headroom > 0 && a.headroom+size > in.Headroom &&
 			(a.base+size > in.Reserve+m.threshold(in) && !m.cfg.HeadroomLast && p.flags&isCopy == 0 || a.base+size > in.Reserve && m.exhausted(in, size)) {
 			return HeadroomFull

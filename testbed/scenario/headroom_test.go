@@ -165,6 +165,7 @@ type headroomUse struct {
 	net       *topo.Topology
 	used, had int64 // of the port that used the largest part
 	drops     [softswitch.DropCauses]uint64
+	clones    uint64 // dropped
 }
 
 func (*headroomUse) Tap(*topo.Node) fabric.Tap { return nil }
@@ -178,6 +179,7 @@ func (u *headroomUse) Look(lab *virtual.Lab) {
 		for c, k := range sw.Stats().LosslessDrops {
 			u.drops[c] += k
 		}
+		u.clones += sw.Stats().Drops[softswitch.DropClone]
 		for p := range u.net.Nodes[id].Ports {
 			stats := sw.Port(p + 1)
 			if k := &stats.Class[manifest.LosslessClass]; k.Headroom > 0 && float64(k.MaxHeadroomBytes)*float64(u.had) >= float64(u.used)*float64(k.Headroom) {
@@ -209,6 +211,38 @@ seeds: [464]
 	var cache program.Cache
 	if _, err := s.Cases()[0].Build(&cache); err != nil {
 		t.Error(err)
+	}
+}
+
+// Each frame in flight may have a clone, such as PB-FS's postcard or RLB's warning. With a
+// full buffer they took the headroom, and a frame was lost.
+func TestClonesInAFullBuffer(t *testing.T) {
+	s, err := Parse("clones.yaml", []byte(`name: clones
+network:
+  fat_tree: {k: 4, rate: 100Gbps, delay: 12ns}
+  switch: {buffer: 37537B, mmu: conweave}
+hosts: {mtu: 1500, recovery: out-of-order, cc: {algorithm: none}}
+profile: rlb-pbfs
+traffic:
+- incast: {degree: 15, size: 6800B, times: 2, interval: 84ns}
+- long: {from: h12 h2 h13 h14 h15 h5 h7 h8 h3 h9 h10 h11 h6 h1 h16 h4, to: h2 h13 h14 h15 h5 h7 h8 h3 h9 h10 h11 h6 h1 h16 h4 h12, size: 22307B}
+until: 3ms
+seeds: [460]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cases()[0]
+	prog, err := c.Build(new(program.Cache))
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := &headroomUse{net: c.Net()}
+	if _, err := c.Run(t.Context(), prog, 460, Options{Event: func(controlplane.Event) {}, Follow: func(Start) Follower { return use }}); err != nil {
+		t.Fatal(err)
+	}
+	if use.clones == 0 || use.used == 0 || use.drops != [softswitch.DropCauses]uint64{} {
+		t.Errorf("%d clones were dropped, %d bytes of the headroom were used, lossless drops %v", use.clones, use.used, use.drops)
 	}
 }
 
