@@ -423,7 +423,7 @@ func (a *v1model) cloneEgress(p *tm.Packet) {
 	m.Set(a.instanceType, instanceEgressClone)
 	clone := s.copyOf(p)
 	clone.MarkClone()
-	clone.Instead = true // p leaves now
+	clone.MarkReplacing() // p leaves now
 	a.sendClone(clone, c, n)
 	m.ResumeAll(p.Frame, a.saved)
 	m.Ask = ask

@@ -60,7 +60,7 @@ func (m *Manager) chargeTo(p *Packet, in *port, a *account, class int, lossless 
 		m.shared += min(size-kept, max(0, over-kept))
 	case lossless && over > 0 && (over > m.threshold(in) && !m.cfg.HeadroomLast && p.flags&isCopy == 0 || m.exhausted(in, size)):
 		a.headroom += size
-		if !p.Instead {
+		if p.flags&replaces == 0 {
 			in.skid(a, class)
 		}
 	default:

@@ -180,7 +180,10 @@ func TestHeadroomTakesOneClone(t *testing.T) {
 		p := b.m.Get()
 		p.Frame = b.Frames().Get()
 		p.Frame.Data = append(p.Frame.Data, make([]byte, 1000)...)
-		p.In, p.Instead = 0, instead
+		p.In = 0
+		if instead {
+			p.MarkReplacing()
+		}
 		p.MarkClone()
 		return b.m.Enqueue(p, 1, 3, b.now)
 	}

@@ -101,20 +101,19 @@ type Packet struct {
 	Queue int8
 	class int8
 	flags uint8
+	stay  uint8 // its place in Contents.stays, or elsewhere
 	// Uncounted is true if the packet is not yet among those received.
 	Uncounted bool
-	// Instead is true for a copy that is queued while the packet of which it is one
-	// leaves: it needs no room besides that packet's.
-	Instead bool
 }
 
 // Flags of a packet: size is charged to In and class; it was trimmed; it is a copy; it
-// is a clone.
+// is a clone; it replaces the packet of which it is one.
 const (
 	isCharged = 1 << iota
 	isTrimmed
 	isCopy
 	isClone
+	replaces
 )
 
 // MarkCopy marks a packet as a copy of another that came by the same port. The headroom
@@ -125,6 +124,10 @@ func (p *Packet) MarkCopy(of *Packet) { p.flags |= isCopy | of.flags&isClone }
 // MarkClone marks a copy as a message of the switch itself. When the shared part of the
 // buffer is full, the headroom takes one of them at most, and no other is queued.
 func (p *Packet) MarkClone() { p.flags |= isClone }
+
+// MarkReplacing marks a copy that is queued while the packet of which it is one leaves: it
+// needs no room besides that packet's.
+func (p *Packet) MarkReplacing() { p.flags |= replaces }
 
 // block is a packet with room for the state of a simple program, 128 bytes in
 // total. A packet that leaves a queue is usually no longer in the processor's
@@ -225,8 +228,7 @@ type Manager struct {
 	// the size of reserve and headroom in the buffer.
 	shared, apart int64
 	free          *Packet
-	logs          []Log
-	arrivals      *arrivals // nil: no queue is followed
+	contents      []*Contents // of queues that are followed
 	works         []work
 	ready         []int // ports that may have something to send
 	running       bool
@@ -237,14 +239,12 @@ type Manager struct {
 
 // Watcher is notified of changes; nil functions are not called. Pause is called for each
 // PAUSE and RESUME that is sent, and when a pause by the peer begins and ends, before
-// queues send again; Queued with a packet that is in its queue now; Full when a log has no
-// room: packets that have left the queue may be dropped from it.
+// queues send again; Queued with a packet that is in its queue now.
 type Watcher struct {
 	Pause   func(port, class int, received, paused bool)
 	Queue   func(port, queue int, d Depth)
 	Ingress func(port, class int, bytes int64)
 	Queued  func(p *Packet)
-	Full    func(port, queue int)
 }
 
 // port is the state of a port. In a large network, ports are rarely in the
@@ -349,7 +349,7 @@ type queue struct {
 	head, tail *Packet
 	depth      Depth
 	maxPackets uint32
-	log        uint32 // index in Manager.logs plus one; zero: it is not followed
+	followed   uint32 // index in Manager.contents plus one; zero: it is not
 	maxBytes   int64
 	resumed    vtime.Time // when the last pause by the peer ended
 }
@@ -444,7 +444,7 @@ func (m *Manager) Get() *Packet {
 		return &b.Packet
 	}
 	m.free = p.next
-	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.Instead, p.List, p.flags = nil, p.State[:0], -1, 0, false, false, 0, 0
+	p.next, p.State, p.Class, p.Queue, p.Uncounted, p.List, p.flags = nil, p.State[:0], -1, 0, false, 0, 0
 	return p
 }
 
@@ -493,7 +493,7 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 		cause = m.admit(p, o, in, &qu.depth, a, lossless, size)
 	}
 	switch {
-	case (kept >= 0 || p.Instead) && cause == HeadroomFull, p.Instead && lossless && cause == BufferFull, (again || p.Instead) && cause == NoRoom:
+	case (kept >= 0 || p.flags&replaces != 0) && cause == HeadroomFull, p.flags&replaces != 0 && lossless && cause == BufferFull, (again || p.flags&replaces != 0) && cause == NoRoom:
 		cause = Queued // it has its place
 	case (cause == BufferFull || cause == QueueFull) && !lossless && m.cfg.Lossless&bit(class) != 0 && m.used+size <= m.cfg.Size:
 		// A port without a link, such as that of recirculation on a Tofino, pauses no
@@ -537,8 +537,8 @@ func (m *Manager) Enqueue(p *Packet, out, q int, now vtime.Time) Cause {
 	if m.watch.Queue != nil {
 		m.watch.Queue(out, q, qu.depth)
 	}
-	if qu.log > 0 {
-		m.note(qu, p)
+	if qu.followed > 0 {
+		m.contents[qu.followed-1].add(p)
 	}
 	if m.watch.Queued != nil {
 		m.watch.Queued(p)
@@ -747,6 +747,9 @@ func (o *port) dequeue(c *class, q int, now vtime.Time) *Packet {
 	}
 	if qu.resumed > p.Enqueued {
 		p.Frame.Stalled = true
+	}
+	if qu.followed > 0 {
+		o.m.contents[qu.followed-1].remove(p)
 	}
 	if o.m.watch.Queue != nil {
 		o.m.watch.Queue(int(o.number), q, qu.depth)

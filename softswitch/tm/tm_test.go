@@ -522,7 +522,10 @@ func TestCopyOfWhatLeaves(t *testing.T) {
 		p := b.m.Get()
 		p.Frame = b.pool.Get()
 		p.Frame.Data, p.Frame.Elided = append(p.Frame.Data, 'c'), 999
-		p.In, p.Class, p.Instead = 0, 3, instead
+		p.In, p.Class = 0, 3
+		if instead {
+			p.MarkReplacing()
+		}
 		c := b.m.Enqueue(p, 0, 7, b.now)
 		if c != Queued {
 			b.pool.Put(p.Frame)

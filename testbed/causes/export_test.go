@@ -7,6 +7,7 @@ import (
 
 	"github.com/pauseless/pauseless/internal/topo"
 	"github.com/pauseless/pauseless/internal/vtime"
+	"github.com/pauseless/pauseless/softswitch/tm"
 )
 
 // Storm is a storm as tests compare it: the pauses of queues of switches, and the flows
@@ -67,31 +68,40 @@ func (r *Recorder) CheckContents() (packets int, err error) {
 		if w == nil {
 			continue
 		}
-		for class, list := range w.holds {
-			for port := range list {
-				l := w.m.Log(port, class)
-				if l == nil {
-					continue
+		for i := range w.queues {
+			c, port, class := w.queues[i].holds, i/tm.Queues, i%tm.Queues
+			if c == nil {
+				continue
+			}
+			type key struct {
+				flow uint32
+				in   int
+			}
+			stays := make(map[key]tm.Stay)
+			for k := range c.Stays() {
+				stays[key{k.Flow(), k.In()}] = *k
+			}
+			for p := w.m.First(port, class); p != nil; p = p.Behind() {
+				at := key{p.Frame.Flow(), int(p.In)}
+				k, ok := stays[at]
+				if !ok {
+					at.in = -1
+					k = stays[at]
 				}
-				p := w.m.First(port, class)
-				from := make([]int64, w.m.Ports())
-				for k := range l.Items(w.m.Gone(port, class), l.Len()) {
-					if p == nil || k.Flow() != p.Frame.Flow() || k.Came != p.Enqueued || k.Size() != p.Size() {
-						return packets, fmt.Errorf("node %d port %d class %d: packet %d is %v in the queue, and %+v here", id, port, class, packets, p, *k)
-					}
-					if k.In() >= 0 {
-						from[k.In()] += k.Size()
-					}
-					p = p.Behind()
-					packets++
+				if k.Bytes -= p.Size(); k.Bytes < 0 || p.Enqueued < k.First || p.Enqueued > k.Last {
+					return packets, fmt.Errorf("node %d port %d class %d: %+v is in the queue, and %+v", id, port, class, p, k)
 				}
-				if p != nil {
-					return packets, fmt.Errorf("node %d port %d class %d: the queue has more packets than its log", id, port, class)
+				stays[at] = k
+				packets++
+			}
+			for _, k := range stays {
+				if k.Bytes != 0 {
+					return packets, fmt.Errorf("node %d port %d class %d: %+v is not in the queue", id, port, class, k)
 				}
-				for in, got := range from {
-					if want := w.m.Waiting(in, port, class); got != want {
-						return packets, fmt.Errorf("node %d port %d class %d: %d bytes came by port %d, want %d", id, port, class, got, in, want)
-					}
+			}
+			for in := range w.m.Ports() {
+				if got, want := c.From(in), w.m.Waiting(in, port, class); got != want {
+					return packets, fmt.Errorf("node %d port %d class %d: %d bytes came by port %d, want %d", id, port, class, got, in, want)
 				}
 			}
 		}

@@ -23,15 +23,15 @@ type watch struct {
 	limits Limits
 	cut    cut
 
-	queues  []queue               // by port and class
-	holds   [tm.Queues][]contents // by class and port; nil: no queue of the class is followed
+	queues  []queue // by port and class
 	pauses  []pause
 	waits   []wait
 	looks   []look
 	pending []place
 	// Scratch of one look.
 	order []length
-	seen  seen
+	flows []tm.Stay
+	list  []share
 }
 
 // length is that of a queue.
@@ -47,6 +47,7 @@ type queue struct {
 	open    bool
 	pauses  []int32      // indices in watch.pauses, in order
 	looks   []int32      // indices in watch.looks, in order
+	holds   *tm.Contents // nil: nobody has asked for it
 	visits  *visits      // nil: it has not been a root
 	sampled vtime.Time   // when the flows in it were last counted
 	root    []rootSample // those counts, in order
@@ -81,11 +82,8 @@ type rootSample struct {
 	all   int     // number of flows
 }
 
-// sampleFlows is the number of flows in a sample, which is of so many packets.
-const (
-	sampleFlows   = 64
-	samplePackets = 256
-)
+// sampleFlows is the number of flows in a sample.
+const sampleFlows = 64
 
 // share is the bytes of a flow; flow zero is packets of none, such as acknowledgements.
 type share struct {
@@ -122,7 +120,7 @@ func newWatch(t *topo.Topology, id int, sw *softswitch.Switch, limits Limits) *w
 			}
 		}
 	}
-	m.Watch(tm.Watcher{Pause: w.pause, Full: w.full})
+	m.Watch(tm.Watcher{Pause: w.pause})
 	return w
 }
 
@@ -195,25 +193,19 @@ func (w *watch) ends(port, class int, now vtime.Time) {
 // hold sets the end of a pause, and appends how long flows waited for it.
 func (w *watch) hold(p *pause, waits []wait, now vtime.Time, limit int) []wait {
 	p.until, p.first = now, int32(len(waits))
-	w.seen.clear()
-	var last uint32
 	d := w.m.Depth(int(p.port), int(p.class))
 	p.packets, p.bytes = int64(d.Packets), d.Bytes
-	l := w.held(int(p.port), int(p.class))
-	for k := range l.Items(0, l.Len()) {
-		flow := k.Flow()
-		if flow == 0 || flow == last {
-			continue
-		}
-		last = flow
-		if _, ok := w.seen.add(flow); !ok {
-			continue
-		}
-		if len(waits) >= limit {
+	for _, k := range w.stays(w.held(int(p.port), int(p.class))) {
+		flow, took := k.Flow(), now-max(p.since, k.First) // no packet has left during the pause
+		switch {
+		case flow == 0:
+		case len(waits) > int(p.first) && waits[len(waits)-1].flow == flow:
+			waits[len(waits)-1].took = max(waits[len(waits)-1].took, took)
+		case len(waits) >= limit:
 			w.cut.waits++
-			continue
+		default:
+			waits = append(waits, wait{flow, took})
 		}
-		waits = append(waits, wait{flow, now - max(p.since, k.Came)})
 	}
 	p.last = int32(len(waits))
 	return waits
@@ -260,7 +252,7 @@ func (w *watch) outOf(l *look) int {
 		if k.bytes <= most || left <= most {
 			break // neither it nor those after it have more
 		}
-		n := w.bytes(int(l.in), int(k.port), class)
+		n := w.held(int(k.port), class).From(int(l.in))
 		left -= n
 		if n > most {
 			out, most = int(k.port), n
@@ -299,7 +291,9 @@ func (w *watch) why(l *look, o int, now vtime.Time) {
 // isRoot makes a queue note the flows that come, and at the beginning of a storm those
 // that are in it. host is true if the host at its end is the root.
 func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
+	c := w.held(port, class)
 	if q.visits == nil {
+		c.Tidy() // those that have left do not count
 		q.visits = &visits{w: w}
 	}
 	marked := &q.marked[0]
@@ -307,9 +301,8 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 		marked = &q.marked[1]
 	}
 	if *marked == 0 || now-*marked >= Gap {
-		l := w.held(port, class)
-		for k := range l.Items(0, l.Len()) {
-			q.visits.visit(k.Flow(), now)
+		for k := range c.Stays() {
+			k.Last = now
 		}
 	}
 	*marked = now + 1
@@ -317,30 +310,49 @@ func (w *watch) isRoot(q *queue, port, class int, host bool, now vtime.Time) {
 		return
 	}
 	q.sampled = now
-	flows, all := w.shares(port, class)
+	flows, all := w.shares(c)
 	q.root = append(q.root, rootSample{now, flows, all})
 }
 
-// shares returns the bytes of the flows at the head of a queue, most first, and the
-// number of flows.
-func (w *watch) shares(port, class int) (list []share, all int) {
-	w.seen.clear()
-	l := w.held(port, class)
-	at := -1
-	for k := range l.Items(0, min(l.Len(), samplePackets)) {
-		if flow := k.Flow(); at < 0 || list[at].flow != flow {
-			var ok bool
-			if at, ok = w.seen.add(flow); ok {
-				list = append(list, share{flow: flow})
-				if flow != 0 {
-					all++
-				}
+// stays returns what is in a queue, by flow.
+func (w *watch) stays(c *tm.Contents) []tm.Stay {
+	w.flows = w.flows[:0]
+	for k := range c.Stays() {
+		w.flows = append(w.flows, *k)
+	}
+	slices.SortFunc(w.flows, func(a, b tm.Stay) int { return cmp.Or(cmp.Compare(a.Flow(), b.Flow()), cmp.Compare(a.In(), b.In())) })
+	return w.flows
+}
+
+// shares returns the bytes of the flows in a queue, most first, and the number of flows.
+func (w *watch) shares(c *tm.Contents) (list []share, all int) {
+	list = w.list[:0]
+	for _, k := range w.stays(c) {
+		flow := k.Flow()
+		if n := len(list); n == 0 || list[n-1].flow != flow {
+			list = append(list, share{flow: flow})
+			if flow != 0 {
+				all++
 			}
 		}
-		list[at].bytes += k.Size()
+		list[len(list)-1].bytes += k.Bytes
 	}
+	w.list = list
 	slices.SortFunc(list, compareShares)
 	return slices.Clone(list[:min(len(list), sampleFlows)]), all
+}
+
+// held returns the contents of a queue.
+func (w *watch) held(port, class int) *tm.Contents {
+	q := w.queue(port, class)
+	if q.holds == nil {
+		q.holds = w.m.Follow(port, class, func(k tm.Stay) {
+			if q.visits != nil {
+				q.visits.visit(k.Flow(), k.Last)
+			}
+		})
+	}
+	return q.holds
 }
 
 // paused returns for how long the peer has paused a class of a port since the first packet
@@ -369,57 +381,8 @@ func (w *watch) paused(port, class int, now vtime.Time) (sum vtime.Time, last in
 	return sum, last
 }
 
-// seen numbers the flows that are added to it, from 0. It is emptied at once.
-type seen struct {
-	slots []slot
-	n     int
-	gen   uint32
-}
-
-type slot struct {
-	gen, flow uint32
-	at        int32
-}
-
-func (s *seen) clear() {
-	s.n = 0
-	if s.gen++; s.gen == 0 || s.slots == nil {
-		s.slots, s.gen = make([]slot, 256), 1
-	}
-}
-
-// add returns the number of a flow, and whether it is new.
-func (s *seen) add(flow uint32) (at int, added bool) {
-	if 2*s.n >= len(s.slots) {
-		old := s.slots
-		s.slots = make([]slot, 2*len(old))
-		for _, v := range old {
-			if v.gen == s.gen {
-				*s.find(v.flow) = v
-			}
-		}
-	}
-	v := s.find(flow)
-	if v.gen == s.gen {
-		return int(v.at), false
-	}
-	*v = slot{s.gen, flow, int32(s.n)}
-	s.n++
-	return s.n - 1, true
-}
-
-// find returns the slot of a flow, or the one that it would have.
-func (s *seen) find(flow uint32) *slot {
-	mask := uint32(len(s.slots) - 1)
-	for i := flow * 0x9e3779b1 >> 8 & mask; ; i = (i + 1) & mask {
-		if v := &s.slots[i]; v.gen != s.gen || v.flow == flow {
-			return v
-		}
-	}
-}
-
-// visits has the time when the last packet of each flow that has left a root came, and
-// when a storm began if the flow was there. Flows are numbered in order, so those that are
+// visits has the time when the last packet of each flow came to a root, or when a storm
+// began if that is later and the flow was there: of flows that its contents do not have. Flows are numbered in order, so those that are
 // at a root at the same time share few blocks.
 type visits struct {
 	w      *watch
@@ -457,13 +420,13 @@ func (v *visits) first(flow uint32, at vtime.Time) {
 	v.blocks[b][flow%visitBlock] = at + 1
 }
 
-// settle notes the flows that are in roots now.
+// settle notes the flows that came to roots until now.
 func (w *watch) settle() {
 	for i := range w.queues {
 		if q := &w.queues[i]; q.visits != nil {
-			l := w.held(i/tm.Queues, i%tm.Queues)
-			for k := range l.Items(0, l.Len()) {
-				q.visits.visit(k.Flow(), k.Came)
+			q.holds.Tidy()
+			for k := range q.holds.Stays() {
+				q.visits.visit(k.Flow(), k.Last)
 			}
 		}
 	}
