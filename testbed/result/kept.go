@@ -33,7 +33,7 @@ const (
 )
 
 // general are the metrics that a slim outcome has beside those of headline, and of its
-// claims and their premises. PAUSE frames are also kept by tier.
+// claims and their premises, and those PAUSE frames that spines get.
 var general = []string{"flows", "stuck_flows", "roots", "timeouts", "deadlocked", "cnps", "dropped", "overflowed", "postcards_per_flow", "warnings_sent"}
 
 // claimed reports whether a claim or its premise is about a metric.
@@ -60,7 +60,7 @@ func (k *kept) keeps(name string) bool {
 	case selector == "":
 		return slices.Contains(general, name) || slices.Contains(headline, name)
 	}
-	return base == "pause_frames" && slices.Contains(tierNames, selector)
+	return base == "pause_frames" && selector == "spine"
 }
 
 // kept is an outcome in KeptFormat: values by arm, point and seed, and the claims as

@@ -64,13 +64,13 @@ func TestSlimOutcomesHaveTheDigitsOfTheirPages(t *testing.T) {
 	o, runs := notes(map[string][2][]float64{"0.6": {{1234567.891, 1234569.123, 0.123456789}, {1234567.891, 1234569.123, 0.987654321}}})
 	for i := range runs {
 		delete(runs[i].Metrics, "pause_frames")
-		runs[i].Metrics["pause_frames.host"] = 12.345678901 * float64(i+1)
+		runs[i].Metrics["pause_frames.spine"] = 12.345678901 * float64(i+1)
 		runs[i].Metrics["p999_fct_us"], runs[i].Metrics["reroutes"] = 7, 1234567890
 		runs[i].EndUS = 17
 	}
 	o.Fill(runs, []Claim{{Less: "p99_fct_us", With: "with", Than: "than"}})
 	s := o.Slim()
-	if v := s.Cells[0].Values; v["pause_frames.host"][0] != 12.35 || v["reroutes"][0] != 1234567890 || len(v["p999_fct_us"]) > 0 {
+	if v := s.Cells[0].Values; v["pause_frames.spine"][0] != 12.35 || v["reroutes"][0] != 1234567890 || len(v["p999_fct_us"]) > 0 {
 		t.Errorf("values %v", v)
 	}
 	if with, than := s.Cells[0].Values["p99_fct_us"], s.Cells[1].Values["p99_fct_us"]; with[0] != than[0] || with[2] != 0.1234568 && with[2] != 0.123457 {
