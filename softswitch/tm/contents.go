@@ -13,14 +13,15 @@ import (
 // that wait are not in the processor's cache.
 type Contents struct {
 	// stays has the flows in the queue, and some that were there. One keeps its place
-	// while the queue holds some of it.
+	// while the queue holds some of it. Place zero has none.
 	stays []Stay
-	// index has the places of keys plus one, zero for none: open addressing. Its length is
-	// a power of two.
-	index []uint32
-	used  int      // of index
-	empty []uint32 // places without a flow
-	gone  func(Stay)
+	// index has the places of keys, zero for none: open addressing. Its length is a power
+	// of two.
+	index  []uint32
+	used   int      // of index
+	empty  []uint32 // places without a flow
+	latest uint32   // place of the last packet that came
+	gone   func(Stay)
 }
 
 // Stay is the packets in a queue of a flow that came by the same port.
@@ -55,7 +56,7 @@ const leastIndex = 16
 // left the queue are passed to gone, some time later.
 func (m *Manager) Follow(port, q int, gone func(Stay)) *Contents {
 	m.use(bit(q))
-	c := &Contents{index: make([]uint32, leastIndex), gone: gone}
+	c := &Contents{stays: make([]Stay, 1), index: make([]uint32, leastIndex), gone: gone}
 	m.contents = append(m.contents, c)
 	qu := &m.class(port, q).queue
 	qu.followed = uint32(len(m.contents))
@@ -71,9 +72,12 @@ const elsewhere = math.MaxUint8
 // add counts a packet that comes to the queue.
 func (c *Contents) add(p *Packet) {
 	key := p.key()
-	i := c.index[hash(key)&uint32(len(c.index)-1)] - 1
-	if i >= uint32(len(c.stays)) || c.stays[i].key != key {
-		i = c.enter(key)
+	i := c.latest
+	if c.stays[i].key != key {
+		if i = c.index[hash(key)&uint32(len(c.index)-1)]; c.stays[i].key != key {
+			i = c.enter(key)
+		}
+		c.latest = i
 	}
 	p.stay = uint8(min(i, elsewhere))
 	k := &c.stays[i]
@@ -88,7 +92,7 @@ func (c *Contents) add(p *Packet) {
 func (c *Contents) remove(p *Packet) {
 	i := int(p.stay)
 	if i == elsewhere {
-		i = int(c.index[c.find(p.key())]) - 1
+		i = int(c.index[c.find(p.key())])
 	}
 	c.stays[i].Bytes -= int64(p.size)
 }
@@ -101,7 +105,7 @@ func hash(key uint64) uint32 { return uint32((key>>32 + key<<5) * 0x9e3779b97f4a
 func (c *Contents) find(key uint64) uint32 {
 	mask := uint32(len(c.index) - 1)
 	for h := hash(key) & mask; ; h = (h + 1) & mask {
-		if i := c.index[h]; i == 0 || c.stays[i-1].key == key {
+		if i := c.index[h]; i == 0 || c.stays[i].key == key {
 			return h
 		}
 	}
@@ -113,7 +117,7 @@ func (c *Contents) find(key uint64) uint32 {
 func (c *Contents) enter(key uint64) uint32 {
 	h := c.find(key)
 	if i := c.index[h]; i > 0 {
-		return i - 1
+		return i
 	}
 	if 2*c.used >= len(c.index) {
 		c.Tidy()
@@ -127,7 +131,7 @@ func (c *Contents) enter(key uint64) uint32 {
 	i := c.empty[last]
 	c.empty = c.empty[:last]
 	c.stays[i] = Stay{key: key}
-	c.index[h] = i + 1
+	c.index[h] = i
 	c.used++
 	return i
 }
@@ -153,7 +157,7 @@ func (c *Contents) Tidy() {
 	c.index = make([]uint32, n)
 	for i := range c.stays {
 		if k := &c.stays[i]; k.key > 0 {
-			c.index[c.find(k.key)] = uint32(i) + 1
+			c.index[c.find(k.key)] = uint32(i)
 		}
 	}
 }
