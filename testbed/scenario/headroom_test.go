@@ -24,6 +24,7 @@ import (
 	"github.com/pauseless/pauseless/internal/vtime"
 	"github.com/pauseless/pauseless/softswitch"
 	"github.com/pauseless/pauseless/testbed/program"
+	"github.com/pauseless/pauseless/testbed/result"
 	"github.com/pauseless/pauseless/testbed/virtual"
 )
 
@@ -190,6 +191,26 @@ func (u *headroomUse) Look(lab *virtual.Lab) {
 	}
 }
 
+// useOf runs the case of a scenario, and fails if it loses packets.
+func useOf(t *testing.T, text string, seed uint64) (*headroomUse, *result.Run) {
+	t.Helper()
+	s, err := Parse("headroom.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cases()[0]
+	prog, err := c.Build(new(program.Cache))
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := &headroomUse{net: c.Net()}
+	run, err := c.Run(t.Context(), prog, seed, Options{Event: func(controlplane.Event) {}, Follow: func(Start) Follower { return use }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return use, run
+}
+
 // A buffer that has room for small frames was refused with PB-FS on Tofino, as if frames
 // were Ethernet's.
 func TestSmallFramesInASmallBuffer(t *testing.T) {
@@ -217,7 +238,7 @@ seeds: [464]
 // Each frame in flight may have a clone, such as PB-FS's postcard or RLB's warning. With a
 // full buffer they took the headroom, and a frame was lost.
 func TestClonesInAFullBuffer(t *testing.T) {
-	s, err := Parse("clones.yaml", []byte(`name: clones
+	use, _ := useOf(t, `name: clones
 network:
   fat_tree: {k: 4, rate: 100Gbps, delay: 12ns}
   switch: {buffer: 37537B, mmu: conweave}
@@ -227,20 +248,7 @@ traffic:
 - incast: {degree: 15, size: 6800B, times: 2, interval: 84ns}
 - long: {from: h12 h2 h13 h14 h15 h5 h7 h8 h3 h9 h10 h11 h6 h1 h16 h4, to: h2 h13 h14 h15 h5 h7 h8 h3 h9 h10 h11 h6 h1 h16 h4 h12, size: 22307B}
 until: 3ms
-seeds: [460]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := s.Cases()[0]
-	prog, err := c.Build(new(program.Cache))
-	if err != nil {
-		t.Fatal(err)
-	}
-	use := &headroomUse{net: c.Net()}
-	if _, err := c.Run(t.Context(), prog, 460, Options{Event: func(controlplane.Event) {}, Follow: func(Start) Follower { return use }}); err != nil {
-		t.Fatal(err)
-	}
+`, 460)
 	if use.clones == 0 || use.used == 0 || use.drops != [softswitch.DropCauses]uint64{} {
 		t.Errorf("%d clones were dropped, %d bytes of the headroom were used, lossless drops %v", use.clones, use.used, use.drops)
 	}
@@ -356,21 +364,7 @@ func TestNoLosslessDropInAFatTree(t *testing.T) {
 	for _, mtu := range []int{2000, 4000} {
 		text := fmt.Sprintf("name: tree\nnetwork:\n  fat_tree: {k: 8, rate: 100Gbps, delay: 1us}\n  switch: {buffer: 2MB, pfc: {alpha: 0.125}}\nhosts: {mtu: %d, cc: {algorithm: none}}\nprofile: ecmp\ntraffic:\n- long: {from: %s, to: %s, size: 600KB}\nuntil: 3ms\n",
 			mtu, names(0), names(1))
-		s, err := Parse("tree.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := s.Cases()[0]
-		prog, err := c.Build(new(program.Cache))
-		if err != nil {
-			t.Fatal(err)
-		}
-		use := &headroomUse{net: c.Net()}
-		run, err := c.Run(t.Context(), prog, 1, Options{Event: func(controlplane.Event) {}, Follow: func(Start) Follower { return use }})
-		if err != nil {
-			t.Errorf("MTU %d: %v", mtu, err)
-			continue
-		}
+		use, run := useOf(t, text, 1)
 		if run.Summary.Finished != 128 || use.used == 0 || use.drops != [softswitch.DropCauses]uint64{} {
 			t.Errorf("MTU %d: %d of 128 flows finished, %d bytes of the headroom were used, drops %v", mtu, run.Summary.Finished, use.used, use.drops)
 		}
