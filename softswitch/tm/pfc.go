@@ -4,6 +4,7 @@ package tm
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pauseless/pauseless/internal/packet"
 	"github.com/pauseless/pauseless/internal/vtime"
@@ -214,10 +215,45 @@ func (o *port) sendPFC(class int, quanta uint16) {
 	} else {
 		o.rarely(class).stats.ResumeSent++
 	}
+	if len(o.control) > 2 {
+		o.withdraw(class)
+	}
 	if m.watch.Pause != nil {
 		m.watch.Pause(int(o.number), class, false, quanta > 0)
 	}
 	o.wake()
+}
+
+// withdraw removes the last two PFC frames that wait for the link if a class has three,
+// and the last three are by turns PAUSE and RESUME: the first of them says what the last
+// does. With a full buffer each small frame may pause its sender and resume it at once.
+// These PFC frames need more of the link than the small frames, and a queue of them would
+// delay the last PAUSE.
+//
+//go:noinline
+func (o *port) withdraw(class int) {
+	var at [3]int // from the last on
+	n := 0
+	for i := len(o.control) - 1; i >= 0 && n < len(at); i-- {
+		if packet.AsPFC(o.control[i].Data).Enabled()&(1<<class) != 0 {
+			at[n] = i
+			n++
+		}
+	}
+	pauses := func(i int) bool { return packet.AsPFC(o.control[i].Data).Quanta(class) > 0 }
+	if n < len(at) || pauses(at[0]) == pauses(at[1]) || pauses(at[1]) == pauses(at[2]) {
+		return
+	}
+	pool := o.m.h.Frames()
+	pool.Put(o.control[at[2]])
+	pool.Put(o.control[at[1]])
+	o.control[at[2]] = o.control[at[0]]
+	o.control = slices.Delete(o.control, at[0], at[0]+1)
+	o.control = slices.Delete(o.control, at[1], at[1]+1)
+	stats := &o.rarely(class).stats
+	stats.PauseSent--
+	stats.ResumeSent--
+	o.pfcSent -= 2
 }
 
 // renew is the event at half of a pause. It renews the PAUSE if it is still needed.

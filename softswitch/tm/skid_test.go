@@ -209,3 +209,32 @@ func TestHeadroomTakesOneClone(t *testing.T) {
 		}
 	}
 }
+
+// A port that pauses its sender and resumes it at once, by turns, while its link is busy,
+// does not let PFC frames queue: they would delay the last.
+func TestPauseAndResumeByTurns(t *testing.T) {
+	p := ports(2, Port{Rate: gbps, XOFF: 1000, Gap: 500})
+	p[1].Rate = 0
+	b := newBed(t, Config{Ports: p, Lossless: 1 << 3, Quanta: 0xffff})
+	b.mustQueue(1, 0, 0, 1000, 'x')
+	b.m.Run() // port 0 is busy for 8 µs
+	for range 10 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+		b.m.Run()
+	}
+	b.obey(1, 1<<3, 0xffff)
+	b.mustQueue(0, 1, 3, 1000, 'b')
+	b.m.Run()
+	b.until(9 * vtime.Microsecond)
+	if got := b.pfc(0); got != "+3" {
+		t.Errorf("PFC frames %q, want the last", got)
+	}
+	if s := b.m.Stats(0); s.PFCSent != 1 || s.Class[3].PauseSent != 1 || s.Class[3].ResumeSent != 0 {
+		t.Errorf("counted %d, %+v", s.PFCSent, s.Class[3])
+	}
+	b.obey(1, 1<<3, 0)
+	b.until(20 * vtime.Microsecond)
+	if got := b.pfc(0); got != "+3 -3" {
+		t.Errorf("PFC frames %q, want a resume", got)
+	}
+}
