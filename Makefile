@@ -113,7 +113,7 @@ pgo: ## profile the fabric's benchmarks, for the compiler of releases: packaging
 		BENCH_CPU=$$dir/$$(echo $$job | tr / -)-$$round.prof PAUSELESS_BENCH_JOB=$$job/dcqcn/1 $$dir/bench -test.run=TestRatios; done; done; \
 	$(GO) tool pprof -proto -focus='fabric.*node..run$$' $$dir/*.prof >$(abspath $(PGO)) 2>$$dir/says || { cat $$dir/says; exit 1; }
 
-again: build ## before a release: one run of each outcome is made again, another one with each build: SCALE=paper
+again: build ## before a release: one run of each variant of each outcome is made again, another one with each build: SCALE=paper
 	bin/pauseless exp run all --scale $(or $(SCALE),small) --earlier docs/results --budget 1ms --store out/again >/dev/null
 
 soak: ## a minute of concurrent writes, reads and traffic under the race detector

@@ -357,7 +357,7 @@ the file expects.`,
 	stale := fl.Bool("stale", false, "run only the stale variants of the outcomes in the folder of --keep; exp status --stale names them")
 	fl.StringVarP(&output, "output", "o", "table", expOutput)
 	fl.StringVar(&keep, "keep", "", "`FOLDER`: also write the outcome there as NAME.json and NAME.md, or NAME-paper.json and NAME-paper.md")
-	fl.StringVar(&earlier, "earlier", "", "`FOLDER`: add seeds to outcomes that --keep wrote, or to an archive of exp archive; one of their runs is repeated and must have the same result")
+	fl.StringVar(&earlier, "earlier", "", "`FOLDER`: add seeds to outcomes that --keep wrote, or to an archive of exp archive; one run of each variant is repeated and must have the same result")
 	fl.IntVar(&o.Parallel, "parallel", runtime.GOMAXPROCS(0), "how many runs to execute at the same time; the default is the number of CPUs")
 	threadsFlag(fl, &o.Threads, "threads of each run; results do not depend on it")
 	fl.StringVar(&server.URL, "workers", "", "`URL`: NATS server whose workers execute the runs, or local to start a server on this machine")

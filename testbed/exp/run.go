@@ -35,8 +35,8 @@ type Options struct {
 	Sweep *Sweep
 	After []*Plan
 	// Earlier, if set, is an outcome of the same file and scale. Its runs are not
-	// made again, except for one, the sample, which must have the same result:
-	// number Sample modulo the number of its runs, in the order of the plan.
+	// made again, except for the sample, one of each arm, which must have the same
+	// result: number Sample modulo the number of the arm's runs, in the order of the plan.
 	Earlier *result.Outcome
 	Sample  uint32
 	// OnEvent, if set, is called with each event. Calls do not overlap.
@@ -164,8 +164,8 @@ func Continues(s *scenario.Scenario, earlier *result.Outcome) error {
 func RunsHash(s *scenario.Scenario) string { return sum(s.Runs()) }
 
 // take keeps the runs of an earlier outcome that need not be made again: not those that
-// failed or had stuck flows, nor those of stale arms. One of them is the sample, which is
-// made again even if the budget is spent.
+// failed or had stuck flows, nor those of stale arms. One of each arm is in the sample,
+// which is made again even if the budget is spent.
 func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 	stale := StaleArms(earlier, r.p.arms())
 	for _, n := range earlier.Again() {
@@ -174,14 +174,15 @@ func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 			r.earlier[jobName(n.Arm, n.Point, n.Seed)] = n
 		}
 	}
-	var names []string
+	names := make(map[string][]string) // of the runs of an arm
 	for _, j := range jobs {
 		if name := r.p.Name(j); r.earlier[name].State != "" {
-			names = append(names, name)
+			names[r.earlier[name].Arm] = append(names[r.earlier[name].Arm], name)
 		}
 	}
-	if len(names) > 0 {
-		r.sample = names[r.o.Sample%uint32(len(names))]
+	r.sample = make(map[string]bool)
+	for _, list := range names {
+		r.sample[list[r.o.Sample%uint32(len(list))]] = true
 	}
 }
 
@@ -189,13 +190,13 @@ func (r *runner) take(earlier *result.Outcome, jobs []Job) {
 func (r *runner) taken(j Job) (result.RunNote, bool) {
 	name := r.p.Name(j)
 	n, ok := r.earlier[name]
-	return n, ok && name != r.sample
+	return n, ok && !r.sample[name]
 }
 
 // same checks that the sample has the same result as in the earlier outcome.
 func (r *runner) same(j Job, n *result.RunNote) error {
 	name := r.p.Name(j)
-	if name != r.sample {
+	if !r.sample[name] {
 		return nil
 	}
 	was := r.earlier[name]
@@ -222,7 +223,7 @@ type runner struct {
 	total int
 	// earlier are the runs of Options.Earlier by the names of their jobs.
 	earlier map[string]result.RunNote
-	sample  string // the one of them that is made again
+	sample  map[string]bool // those of them that are made again
 
 	mu        sync.Mutex
 	done      map[Job]result.RunNote

@@ -110,7 +110,7 @@ func reread(t *testing.T, o *result.Outcome) *result.Outcome {
 	return again
 }
 
-// With an earlier outcome only one of its runs is made again, and the cells and
+// With an earlier outcome only one run of each of its arms is made again, and the cells and
 // verdicts are those of an experiment that made all runs.
 func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 	three := []string{"seeds: [3, 1]", "seeds: [3, 1, 2]", "than: a}", "than: a}\n- {less: paused_us.s1->l1, with: b, than: 1}"}
@@ -137,10 +137,10 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "a, 20KB, seed 3; a, 20KB, seed 2; a, 40KB, seed 2; b, 20KB, seed 2; b, 40KB, seed 2"; strings.Join(made, "; ") != want {
+	if want := "a, 20KB, seed 3; b, 20KB, seed 3; a, 20KB, seed 2; a, 40KB, seed 2; b, 20KB, seed 2; b, 40KB, seed 2"; strings.Join(made, "; ") != want {
 		t.Errorf("made %q, want %q", made, want)
 	}
-	if want := "7 of 12 runs are of an earlier outcome"; !strings.Contains(strings.Join(out.Remarks, "\n"), want) {
+	if want := "6 of 12 runs are of an earlier outcome"; !strings.Contains(strings.Join(out.Remarks, "\n"), want) {
 		t.Errorf("remarks %q, want %q", out.Remarks, want)
 	}
 	out.Remarks, out.Links, whole.Remarks, whole.Links = nil, nil, nil, nil
@@ -157,7 +157,7 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 			made = append(made, e.Name)
 		}
 	}})
-	if err != nil || !out.Partial || strings.Join(made, "; ") != "a, 20KB, seed 3" {
+	if err != nil || !out.Partial || strings.Join(made, "; ") != "a, 20KB, seed 3; b, 20KB, seed 3" {
 		t.Errorf("with the budget spent, %q were made: %v", made, err)
 	}
 
@@ -172,7 +172,7 @@ func TestEarlierRunsAreNotMadeAgain(t *testing.T) {
 		if e.Kind == Started {
 			made = append(made, e.Name)
 		}
-	}}); err != nil || len(made) != 6 || !slices.Contains(made, p.Name(p.Job(0, earlier.Runs[0].Seed))) {
+	}}); err != nil || len(made) != 7 || !slices.Contains(made, p.Name(p.Job(0, earlier.Runs[0].Seed))) {
 		t.Errorf("with a run that is stuck, %q were made: %v", made, err)
 	}
 	earlier.Runs[0].Stuck = nil
@@ -529,7 +529,7 @@ func TestTheBudgetHidesNoError(t *testing.T) {
 	p := tinyPlan(t)
 	jobs := p.Jobs()
 	sample := p.Name(jobs[0]) // made again although the budget is spent
-	r := &runner{p: p, st: newStore(t), o: Options{Parallel: 1, Budget: 1, Maker: brokenMaker{}}, begun: time.Now().Add(-time.Hour), sample: sample,
+	r := &runner{p: p, st: newStore(t), o: Options{Parallel: 1, Budget: 1, Maker: brokenMaker{}}, begun: time.Now().Add(-time.Hour), sample: map[string]bool{sample: true},
 		earlier: map[string]result.RunNote{sample: {State: result.Done}}, done: map[Job]result.RunNote{}, at: map[Job]time.Time{}, pace: pace{}}
 	if err := r.makeAll(t.Context(), append(jobs[:1:1], slices.Repeat(jobs[1:2], 50_000)...)); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
