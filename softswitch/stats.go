@@ -75,7 +75,8 @@ type ClassStats struct {
 	// rest there was no room.
 	Trimmed, TrimDrops uint64
 	// PauseReceived and PauseSent count PFC frames that pause the class,
-	// ResumeReceived and ResumeSent those that resume it.
+	// ResumeReceived and ResumeSent those that resume it. Sent ones include those that a
+	// busy link never got to send, since later ones said the same.
 	PauseReceived, PauseSent, ResumeReceived, ResumeSent uint64
 	// PausedTime is the time for which the peer has paused this queue, PausingTime
 	// that for which this port has paused its peer, both up to now.

@@ -228,7 +228,7 @@ func (o *port) sendPFC(class int, quanta uint16) {
 // and the last three are by turns PAUSE and RESUME: the first of them says what the last
 // does. With a full buffer each small frame may pause its sender and resume it at once.
 // These PFC frames need more of the link than the small frames, and a queue of them would
-// delay the last PAUSE.
+// delay the last PAUSE. They stay counted, as counters must not fall.
 //
 //go:noinline
 func (o *port) withdraw(class int) {
@@ -250,10 +250,6 @@ func (o *port) withdraw(class int) {
 	o.control[at[2]] = o.control[at[0]]
 	o.control = slices.Delete(o.control, at[0], at[0]+1)
 	o.control = slices.Delete(o.control, at[1], at[1]+1)
-	stats := &o.rarely(class).stats
-	stats.PauseSent--
-	stats.ResumeSent--
-	o.pfcSent -= 2
 }
 
 // renew is the event at half of a pause. It renews the PAUSE if it is still needed.

@@ -229,7 +229,7 @@ func TestPauseAndResumeByTurns(t *testing.T) {
 	if got := b.pfc(0); got != "+3" {
 		t.Errorf("PFC frames %q, want the last", got)
 	}
-	if s := b.m.Stats(0); s.PFCSent != 1 || s.Class[3].PauseSent != 1 || s.Class[3].ResumeSent != 0 {
+	if s := b.m.Stats(0); s.PFCSent != 21 || s.Class[3].PauseSent != 11 || s.Class[3].ResumeSent != 10 {
 		t.Errorf("counted %d, %+v", s.PFCSent, s.Class[3])
 	}
 	b.obey(1, 1<<3, 0)
