@@ -61,7 +61,8 @@ func (c DropCause) String() string { return dropNames[c] }
 // PortStats has the counters of one port.
 type PortStats struct {
 	Class [packet.Classes]ClassStats
-	// PFCReceived and PFCSent count PFC frames, which the classes exclude.
+	// PFCReceived and PFCSent count PFC frames, which the classes exclude. Sent ones
+	// include those that a busy link never got to send, since later ones said the same.
 	PFCReceived, PFCSent uint64
 }
 
@@ -75,8 +76,7 @@ type ClassStats struct {
 	// rest there was no room.
 	Trimmed, TrimDrops uint64
 	// PauseReceived and PauseSent count PFC frames that pause the class,
-	// ResumeReceived and ResumeSent those that resume it. Sent ones include those that a
-	// busy link never got to send, since later ones said the same.
+	// ResumeReceived and ResumeSent those that resume it.
 	PauseReceived, PauseSent, ResumeReceived, ResumeSent uint64
 	// PausedTime is the time for which the peer has paused this queue, PausingTime
 	// that for which this port has paused its peer, both up to now.

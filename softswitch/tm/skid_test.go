@@ -238,3 +238,22 @@ func TestPauseAndResumeByTurns(t *testing.T) {
 		t.Errorf("PFC frames %q, want a resume", got)
 	}
 }
+
+// Frames of another class stay, and those of each class in their order.
+func TestTurnsOfTwoClasses(t *testing.T) {
+	p := ports(2, Port{Rate: gbps, XOFF: 1000, Gap: 500})
+	p[1].Rate = 0
+	b := newBed(t, Config{Ports: p, Lossless: 1<<3 | 1<<4, Quanta: 0xffff})
+	b.mustQueue(1, 0, 0, 1000, 'x')
+	b.m.Run()
+	for range 10 {
+		b.mustQueue(0, 1, 3, 1000, 'a')
+		b.m.Run()
+		b.mustQueue(0, 1, 4, 1000, 'b')
+		b.m.Run()
+	}
+	b.until(12 * vtime.Microsecond)
+	if got := b.pfc(0); got != "+3 +4 -3 -4" {
+		t.Errorf("PFC frames %q, want a PAUSE and a RESUME of each class", got)
+	}
+}

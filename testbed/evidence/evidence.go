@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pauseless/pauseless/internal/infile"
 	"github.com/pauseless/pauseless/internal/outfile"
@@ -96,6 +97,9 @@ func (d *documents) results() {
 			if err := exp.Continues(s, o); err != nil {
 				d.problem("%s: the experiment has changed since; run `%s --keep docs/results`", file, o.Command)
 				continue
+			}
+			if !strings.HasPrefix(o.Command, "pauseless exp run "+name+" ") {
+				d.problem("%s: the command %q names a file of the machine that made it; run `pauseless exp run %s --scale %s --keep docs/results`", file, o.Command, name, s.Scale)
 			}
 			o.Summary, o.Scenario, o.Looks = s.Summary, exp.RunsHash(s), exp.Looks(s)
 			o.Judge(s.Claims)
