@@ -31,7 +31,7 @@ type cause struct {
 	variant    string // file of testdata
 	metrics    []string
 	seeds      int
-	hosts      string // what hosts do for the scheme, which the variant's profile does not tell
+	hosts      string // what hosts do, which the variant's profile does not tell
 	set        string // parameters of the program for Tofino, if not its defaults
 }
 
@@ -41,6 +41,9 @@ var causes = []cause{
 	{"tofino-paused", "drill", "drilllate", []string{"avg_fct_us"}, 2, "", ""},
 	{"tofino-plb-paused", "plb", "plbsofar", []string{"stalled_flows"}, 30, "", ""},
 	{"tofino-bases", "plb", "plbwindow", []string{"out_of_order"}, 12, "", "plb.rtt_low: 38.5us"}, // as on v1model
+	{"tofino-spraying", "caver", "caverwindow", []string{"avg_fct_us"}, 60, "", ""},
+	{"tofino-spraying", "flowcut", "flowcutreported", []string{"avg_fct_us"}, 60, "drain: true", ""},
+	{"tofino-spraying", "ar", "arreported", []string{"avg_fct_us", "stalled_flows"}, 20, "recovery: out-of-order", ""},
 	{"tofino-pbfs", "pbfs", "pbfslate", []string{"short_p95_fct_us", "postcards_per_flow", "max_queue_bytes"}, 4, "pbfs: {on: true}", ""},
 }
 
@@ -115,7 +118,7 @@ func (c *cause) run(t *testing.T, cache *program.Cache) map[string]map[string]fl
 	if c.hosts != "" {
 		hosts = ", hosts: {" + c.hosts + "}"
 	}
-	arms := fmt.Sprintf("arms:\n- {profile: %[1]s}\n- {profile: %[1]s, target: tna, set: {%[4]s}}\n- {name: %[2]s, profile: %[2]s%[3]s}\n", c.scheme, c.variant, hosts, c.set)
+	arms := fmt.Sprintf("arms:\n- {profile: %[1]s%[3]s}\n- {profile: %[1]s, target: tna, set: {%[4]s}%[3]s}\n- {name: %[2]s, profile: %[2]s%[3]s}\n", c.scheme, c.variant, hosts, c.set)
 	changed := regexp.MustCompile(`(?m)^arms:\n(- .*\n)+`).ReplaceAllLiteralString(string(text), arms)
 	changed = regexp.MustCompile(`(?m)^(claims:\n(- .*\n)+|premise:.*\n)`).ReplaceAllLiteralString(changed, "")
 	s, err := scenario.ParseAt(c.experiment+".yaml", []byte(changed), scenario.Small)
