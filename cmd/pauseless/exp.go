@@ -105,7 +105,7 @@ const expOutput = "`FORM`: table, or json: an object, or an array if several exp
 type expFlags struct {
 	scale, store string
 	on, kind     string // a real network, "" for virtual time, and its switches
-	seeds        int
+	seeds, most  int    // of each variant and setting, 0 for those of the file
 	several      bool // the command line names several experiments, or all
 }
 
@@ -136,6 +136,9 @@ func (f *expFlags) checked(cmd *cobra.Command, args []string) ([]string, error) 
 	}
 	if f.scale != scenario.Small && f.scale != scenario.Paper {
 		return nil, usageErrorf(cmd, "--scale is %q, expected %s or %s", f.scale, scenario.Small, scenario.Paper)
+	}
+	if cmd.Flags().Changed("max-seeds") && f.most < 1 {
+		return nil, usageErrorf(cmd, "--max-seeds is %d, expected at least 1", f.most)
 	}
 	if f.seeds > 100_000 {
 		return nil, usageErrorf(cmd, "--seeds is %d, expected from 1 to 100000", f.seeds)
@@ -200,6 +203,10 @@ func (f *expFlags) plan(cmd *cobra.Command, name string) (*exp.Plan, error) {
 	if f.seeds > 0 {
 		s.Reseed(f.seeds)
 		command += fmt.Sprintf(" --seeds %d", f.seeds)
+	}
+	if f.most > 0 {
+		s.AtMost(f.most)
+		command += fmt.Sprintf(" --max-seeds %d", f.most)
 	}
 	on := f.on
 	if on != "" && f.soft() {
@@ -335,6 +342,10 @@ the claims have the precision that the file requires, and print means with their
 95 % intervals and a verdict for each claim (docs/reference/statistics.md). A claim
 that is not reproduced is a result, not an error.
 
+All stands for all built-in experiments, with at most 6 runs of each variant and
+setting: an overview. It can be continued by the name of an experiment, or with
+--max-seeds 1000.
+
 Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
 failure, the same command continues where it stopped. The outcome is in
 STORE/NAME-SCALE: outcome.json, CSV and Parquet files, manifest.json.
@@ -363,6 +374,7 @@ the file expects.`,
 	fl.StringVar(&server.URL, "workers", "", "`URL`: NATS server whose workers execute the runs, or local to start a server on this machine")
 	addServer(cmd, &server, &key, " (default: STORE/"+keyName+", which is made)")
 	fl.DurationVar(&o.Stall, "stall", exp.DefaultStall, "time without progress of virtual time after which a run fails; a worker's run is given to another worker once")
+	fl.IntVar(&f.most, "max-seeds", 0, "limit of the runs of each variant and setting, also if claims need more (default: that of the file, and 6 for all without --earlier and --keep)")
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, as in 30m; shared by all experiments (default: no limit)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -410,6 +422,9 @@ the file expects.`,
 			for _, o := range found {
 				args = append(args, o.Experiment)
 			}
+		}
+		if f.most == 0 && f.seeds == 0 && earlier == "" && keep == "" && slices.Equal(args, []string{"all"}) {
+			f.most = overviewSeeds
 		}
 		plans, err := f.plans(cmd, args)
 		if err != nil {
@@ -490,10 +505,16 @@ the file expects.`,
 				return err
 			}
 		}
+		if f.most > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "each variant and setting has at most %d runs; `pauseless exp run NAME` adds those that the claims of an experiment require\n", f.most)
+		}
 		return shortcomings(outcomes)
 	}
 	return cmd
 }
+
+// overviewSeeds limits the runs of each variant and setting of all experiments.
+const overviewSeeds = 6
 
 // shortcomings is an error if runs did not finish, or did not meet what the file
 // expects.

@@ -297,6 +297,23 @@ func TestReseedAddsNoSeeds(t *testing.T) {
 	}
 }
 
+// With a limit, seeds of the file and those that are added are as without it, but fewer.
+func TestAtMostSoManySeeds(t *testing.T) {
+	for n, want := range map[int]string{1: "[3]", 2: "[3 1]", 3: "[3 1 4]", 5: "[3 1 4 5 6]", 9: "[3 1 4 5 6 7]", 12: "[3 1 4 5 6 7]"} {
+		p := tinyPlan(t, "seeds: [3, 1]", "seeds: [3, 1]\nmax_seeds: 3\nmax_seeds_open: 6", "jitter: 1us", "jitter: 6us", "than: a}", "than: b}\n- {same: avg_fct_us, with: b, than: 14.4, within: 0.01 %, at: {size: 20KB}}")
+		p.Scenario.AtMost(n)
+		out, err := Run(context.Background(), p, newStore(t), Options{Parallel: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range out.Cells {
+			if got := fmt.Sprint(c.Seeds); c.Arm == "b" && c.Point[0] == "20KB" && got != want {
+				t.Errorf("with at most %d seeds: seeds %s, want %s", n, got, want)
+			}
+		}
+	}
+}
+
 func TestBudgetEndsAnExperimentBetweenRuns(t *testing.T) {
 	p, st := tinyPlan(t), newStore(t)
 	out, err := Run(context.Background(), p, st, Options{Budget: time.Nanosecond})

@@ -263,6 +263,12 @@ func (s *Scenario) Reseed(n int) {
 	}
 }
 
+// AtMost limits the seeds of the scenario, those that claims need included, to n.
+func (s *Scenario) AtMost(n int) {
+	s.Seeds = s.Seeds[:min(n, len(s.Seeds))]
+	s.MaxSeeds, s.MaxSeedsOpen = min(n, s.MaxSeeds), min(n, s.MaxSeedsOpen)
+}
+
 // CountBytes has the switches' queues count bytes in virtual time, as those of pauseless
 // switch, also in cases with BMv2.PacketRate. Runs of the cases have other keys then.
 func (s *Scenario) CountBytes() {
