@@ -106,7 +106,7 @@ type expFlags struct {
 	scale, store string
 	on, kind     string // a real network, "" for virtual time, and its switches
 	seeds, most  int    // of each variant and setting, 0 for those of the file
-	several      bool // the command line names several experiments, or all
+	several      bool   // the command line names several experiments, or all
 }
 
 func (f *expFlags) add(cmd *cobra.Command) {
@@ -342,9 +342,9 @@ the claims have the precision that the file requires, and print means with their
 95 % intervals and a verdict for each claim (docs/reference/statistics.md). A claim
 that is not reproduced is a result, not an error.
 
-All stands for all built-in experiments, with at most 6 runs of each variant and
-setting: an overview. It can be continued by the name of an experiment, or with
---max-seeds 1000.
+All stands for the built-in experiments, with at most 6 runs of each variant and
+setting: an overview. The name of an experiment continues it with the seeds that its
+claims require, and so does --max-seeds 1000 for all.
 
 Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
 failure, the same command continues where it stopped. The outcome is in
@@ -374,7 +374,7 @@ the file expects.`,
 	fl.StringVar(&server.URL, "workers", "", "`URL`: NATS server whose workers execute the runs, or local to start a server on this machine")
 	addServer(cmd, &server, &key, " (default: STORE/"+keyName+", which is made)")
 	fl.DurationVar(&o.Stall, "stall", exp.DefaultStall, "time without progress of virtual time after which a run fails; a worker's run is given to another worker once")
-	fl.IntVar(&f.most, "max-seeds", 0, "limit of the runs of each variant and setting, also if claims need more (default: that of the file, and 6 for all without --earlier and --keep)")
+	fl.IntVar(&f.most, "max-seeds", 0, fmt.Sprintf("limit of the runs of each variant and setting, also if claims need more (default: that of the file, and %d for all without --earlier and --keep)", overviewSeeds))
 	fl.DurationVar(&o.Budget, "budget", 0, "time after which no further run is started, as in 30m; shared by all experiments (default: no limit)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -423,8 +423,8 @@ the file expects.`,
 				args = append(args, o.Experiment)
 			}
 		}
-		if f.most == 0 && f.seeds == 0 && earlier == "" && keep == "" && slices.Equal(args, []string{"all"}) {
-			f.most = overviewSeeds
+		if earlier == "" && keep == "" {
+			f.overview(args)
 		}
 		plans, err := f.plans(cmd, args)
 		if err != nil {
@@ -513,7 +513,15 @@ the file expects.`,
 	return cmd
 }
 
-// overviewSeeds limits the runs of each variant and setting of all experiments.
+// overview limits the runs of all experiments, unless the command line says how many
+// there are.
+func (f *expFlags) overview(args []string) {
+	if f.most == 0 && f.seeds == 0 && slices.Equal(args, []string{"all"}) {
+		f.most = overviewSeeds
+	}
+}
+
+// overviewSeeds is the limit of the runs of each variant and setting in an overview.
 const overviewSeeds = 6
 
 // shortcomings is an error if runs did not finish, or did not meet what the file

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pauseless/pauseless/internal/need"
+	"github.com/pauseless/pauseless/testbed/exp"
 )
 
 // eachFlag visits the flags of a command and its subcommands.
@@ -103,6 +104,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"exp worker nats://127.0.0.1:1 --parallel 1000000000":         "--parallel",
 		"exp run " + run1 + " --parallel 0":                           "--parallel",
 		"exp run " + run1 + " --seeds " + largest:                     "--seeds",
+		"exp run " + run1 + " --max-seeds 0":                          "--max-seeds",
 		"fabric run " + run1 + " --serve=127.0.0.1:0 --pace 1e300":    "--pace",
 		"fabric run " + run1 + " --serve=127.0.0.1:0 --pace 1e-300":   "--pace",
 		"fabric run " + run1 + " --serve=127.0.0.1:0 --quiet 0s":      "--quiet",
@@ -119,6 +121,36 @@ func TestNumbersOutOfRange(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"exp", "run", run1, "--seeds", "1", "--parallel", "1000000000", "--threads", largest, "--store", filepath.Join(t.TempDir(), "store")}, nil, &out, &out); code != 0 {
 		t.Errorf("a run on very many threads: %s", out.String())
+	}
+}
+
+// All experiments have a few runs of each variant and setting, others those of the file.
+func TestOverviewHasAFewRuns(t *testing.T) {
+	for _, c := range []struct {
+		args        string
+		seeds, most int
+		want        int
+	}{
+		{"all", 0, 0, overviewSeeds}, {"all", 0, 1000, 1000}, {"all", 3, 0, 0}, {"rlb-fig3", 0, 0, 0}, {"rlb-fig3 rlb-fig4a", 0, 0, 0},
+	} {
+		f := expFlags{seeds: c.seeds, most: c.most}
+		if f.overview(strings.Fields(c.args)); f.most != c.want {
+			t.Errorf("%s with --seeds %d and --max-seeds %d has at most %d runs, want %d", c.args, c.seeds, c.most, f.most, c.want)
+		}
+	}
+	s, err := exp.LoadAt("pcn-table3", "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := new(cobra.Command)
+	cmd.SetContext(t.Context())
+	f := expFlags{scale: "small", most: 2}
+	p, err := f.plan(cmd, "pcn-table3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Scenario; len(got.Seeds) != 2 || got.MaxSeeds != 2 || got.MaxSeedsOpen != 2 || len(s.Seeds) < 3 || !strings.HasSuffix(p.Command, " --max-seeds 2") {
+		t.Errorf("%s has seeds %v, at most %d and %d", p.Command, got.Seeds, got.MaxSeeds, got.MaxSeedsOpen)
 	}
 }
 
