@@ -342,9 +342,9 @@ the claims have the precision that the file requires, and print means with their
 95 % intervals and a verdict for each claim (docs/reference/statistics.md). A claim
 that is not reproduced is a result, not an error.
 
-All stands for the built-in experiments, with at most 6 runs of each variant and
-setting: an overview. The name of an experiment continues it with the seeds that its
-claims require, and so does --max-seeds 1000 for all.
+All stands for the built-in experiments, with a few runs of each variant and setting
+(--max-seeds): an overview. The name of an experiment continues it with the seeds that
+its claims require, and so does --max-seeds 1000 for all.
 
 Runs are stored as soon as they are done. After Ctrl-C, a full disk or a power
 failure, the same command continues where it stopped. The outcome is in
@@ -423,9 +423,7 @@ the file expects.`,
 				args = append(args, o.Experiment)
 			}
 		}
-		if earlier == "" && keep == "" {
-			f.overview(args)
-		}
+		overview := earlier == "" && keep == "" && f.overview(args)
 		plans, err := f.plans(cmd, args)
 		if err != nil {
 			return err
@@ -505,7 +503,7 @@ the file expects.`,
 				return err
 			}
 		}
-		if f.most > 0 {
+		if overview {
 			fmt.Fprintf(cmd.ErrOrStderr(), "each variant and setting has at most %d runs; `pauseless exp run NAME` adds those that the claims of an experiment require\n", f.most)
 		}
 		return shortcomings(outcomes)
@@ -514,11 +512,13 @@ the file expects.`,
 }
 
 // overview limits the runs of all experiments, unless the command line says how many
-// there are.
-func (f *expFlags) overview(args []string) {
-	if f.most == 0 && f.seeds == 0 && slices.Equal(args, []string{"all"}) {
-		f.most = overviewSeeds
+// there are, and reports whether it did.
+func (f *expFlags) overview(args []string) bool {
+	if f.most > 0 || f.seeds > 0 || !slices.Equal(args, []string{"all"}) {
+		return false
 	}
+	f.most = overviewSeeds
+	return true
 }
 
 // overviewSeeds is the limit of the runs of each variant and setting in an overview.

@@ -134,7 +134,7 @@ func TestOverviewHasAFewRuns(t *testing.T) {
 		{"all", 0, 0, overviewSeeds}, {"all", 0, 1000, 1000}, {"all", 3, 0, 0}, {"rlb-fig3", 0, 0, 0}, {"rlb-fig3 rlb-fig4a", 0, 0, 0},
 	} {
 		f := expFlags{seeds: c.seeds, most: c.most}
-		if f.overview(strings.Fields(c.args)); f.most != c.want {
+		if limited := f.overview(strings.Fields(c.args)); f.most != c.want || limited != (c.most != c.want) {
 			t.Errorf("%s with --seeds %d and --max-seeds %d has at most %d runs, want %d", c.args, c.seeds, c.most, f.most, c.want)
 		}
 	}
